@@ -1,0 +1,126 @@
+// Attention with any activation, dense and exact, forward and backward:
+//
+//   s_ij = scale * q_i . k_j + bias_ij      for the keys j that row i may see
+//   A_ij = weight(s_ij) / divisor_i         activation.h
+//   o_i  = sum_j A_ij v_j
+//
+// Letters: B batch, H query heads, G key/value heads (H a multiple of G; query
+// head h uses key head h / (H/G)), N queries, M keys, D width of q and k,
+// E width of v. No N x M matrix is ever in memory.
+//
+// What a row may see. A mask entry of zero, or -inf in the bias, removes the
+// key from the row; so does causality. n, the number of keys left, is what
+// sqrt(N) and N mean in a formula. A row that sees no key gives zeros. The
+// removed weights are exact zeros, but a removed key still takes part in
+// arithmetic: 0 times NaN is NaN, so k and v should be finite there.
+//
+// Errors throw std::invalid_argument with a message that names the operation,
+// the argument and both values; nothing has been written then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "polyattn/activation.h"
+#include "polyattn/parallel.h"
+#include "polyattn/tensor.h"
+
+namespace polyattn {
+
+// Which keys row i of N sees among M under causality.
+enum class Causal : std::uint8_t {
+  kNone,   // all
+  kFirst,  // j <= i: the first query is aligned with the first key
+  kLast,   // j <= i + M - N: the last query is aligned with the last key
+};
+
+struct AttentionInputs {
+  ConstTensor q;  // [B, H, N, D]
+  ConstTensor k;  // [B, G, M, D]
+  ConstTensor v;  // [B, G, M, E]
+  // Added to the scores: [B, H, N, M], where a size of 1 is repeated.
+  std::optional<ConstTensor> bias;
+  // Zero removes the key: [B, H, N, M], where a size of 1 is repeated.
+  std::optional<ConstMask> mask;
+  // Ragged batch: B + 1 increasing row numbers, from 0 to the total. Then q is
+  // [1, H, total, D], k and v are [1, G, total, .], and sequence b has rows
+  // q_offsets[b] .. q_offsets[b + 1] - 1. Sizes of bias and mask are those of
+  // the longest sequence. Both are given, or neither.
+  std::span<const std::int64_t> q_offsets;
+  std::span<const std::int64_t> k_offsets;
+};
+
+struct AttentionConfig {
+  Activation activation;
+  std::optional<double> scale;  // default: 1/sqrt(D)
+  Causal causal = Causal::kNone;
+  DType compute = DType::kF32;  // kF32 or kF64
+};
+
+// What backward needs to know of a row: A_ij = scale * weight(s_ij - shift).
+// softmax: shift = max_j s_ij, scale = 1/sum. sigmoid: shift = log n. A row
+// that sees no key, or whose `sum` is zero: scale = 0.
+struct RowState {
+  double shift = 0;
+  double scale = 0;
+};
+
+// Of the attention matrix of one (batch, head), from the same pass.
+struct AttentionStats {
+  double weight_sq = 0;    // ||A||_F^2
+  double jacobian_sq = 0;  // ||dA/dS||_F^2
+  double max_abs_score = 0;  // largest |s_ij| that was seen by its row
+  std::int64_t non_finite = 0;  // elements of the output that are inf or NaN
+};
+
+struct AttentionResults {
+  Tensor o;  // [B, H, N, E]
+  // Empty, or one for each row of o: [B, H, N], dense ([1, H, total] if ragged).
+  std::span<RowState> rows;
+  // Empty, or one for each (batch, head): [B, H], dense.
+  std::span<AttentionStats> stats;
+};
+
+struct AttentionBackwardInputs {
+  ConstTensor d_o;                 // [B, H, N, E]
+  ConstTensor o;                   // as forward gave it; read only for softmax and /sum
+  std::span<const RowState> rows;  // as forward gave it
+};
+
+// Those that are absent are not computed.
+struct AttentionGradients {
+  std::optional<Tensor> dq;  // as q
+  std::optional<Tensor> dk;  // as k
+  std::optional<Tensor> dv;  // as v
+};
+
+// Bytes of workspace for a call with this many workers. Any alignment will do.
+std::size_t attention_forward_workspace(const AttentionInputs& inputs,
+                                        const AttentionConfig& config,
+                                        int workers);
+std::size_t attention_backward_workspace(const AttentionInputs& inputs,
+                                         const AttentionConfig& config,
+                                         int workers);
+
+void attention_forward(const AttentionInputs& inputs,
+                       const AttentionConfig& config,
+                       const AttentionResults& results,
+                       std::span<std::byte> workspace, Parallel& parallel);
+void attention_backward(const AttentionInputs& inputs,
+                        const AttentionConfig& config,
+                        const AttentionBackwardInputs& backward,
+                        const AttentionGradients& gradients,
+                        std::span<std::byte> workspace, Parallel& parallel);
+
+// The same with a workspace of their own and DefaultParallel.
+void attention_forward(const AttentionInputs& inputs,
+                       const AttentionConfig& config,
+                       const AttentionResults& results);
+void attention_backward(const AttentionInputs& inputs,
+                        const AttentionConfig& config,
+                        const AttentionBackwardInputs& backward,
+                        const AttentionGradients& gradients);
+
+}  // namespace polyattn
