@@ -1,0 +1,109 @@
+// The element-wise part of the backward pass: scores and the gradients of the
+// weights in, weights and the gradients of the scores out, in place.
+#if defined(POLYATTN_KERNELS_GRADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_GRADS_INL_H_
+#undef POLYATTN_KERNELS_GRADS_INL_H_
+#else
+#define POLYATTN_KERNELS_GRADS_INL_H_
+#endif
+
+#include <cstdint>
+#include <limits>
+
+#include "core/kernels/weights-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyattn {
+namespace HWY_NAMESPACE {
+
+// Part of a strip: `rows` keys. The gradients come times the row scale c.
+template <typename T>
+struct GradArgs {
+  T* s;  // [rows, ld]: scores in, weights out
+  T* g;  // [rows, ld]: c dL/dA in, dL/ds out
+  std::int64_t ld;
+  std::int64_t rows;
+  const T* bias;  // [rows, kStrip], or null; -inf removes the key
+  T bias_scale;
+  const T* shift;  // [kStrip]
+  const T* delta;  // [kStrip]: c sum_j A_j dL/dA_j, used for /sum alone
+};
+
+enum class SumKind { kNone, kPositive, kSigned };
+
+// ds = w' (g - sign(w) delta), where delta is the pull of the common divisor.
+template <bool kBias, SumKind kSum, int NV, typename Fn, typename T>
+HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
+  const Tag<T> d;
+  constexpr int L = kLanes<T>;
+  const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto scale = hn::Set(d, a.bias_scale);
+  VecOf<T> shift[NV], delta[NV];
+  Unroll<NV>([&](auto v) HWY_ATTR {
+    shift[v] = hn::Load(d, a.shift + v * L);
+    delta[v] = hn::Load(d, a.delta + v * L);
+  });
+  for (std::int64_t j = 0; j < a.rows; ++j) {
+    Unroll<NV>([&](auto v) HWY_ATTR {
+      T* HWY_RESTRICT s = a.s + j * a.ld + v * L;
+      T* HWY_RESTRICT g = a.g + j * a.ld + v * L;
+      auto x = hn::LoadU(d, s);
+      auto grad = hn::LoadU(d, g);
+      auto seen = hn::Eq(scale, scale);
+      if constexpr (kBias) {
+        const auto b = hn::Load(d, a.bias + j * kStrip<T> + v * L);
+        seen = hn::Not(hn::Eq(b, gone));
+        x = hn::MulAdd(b, scale, x);
+      }
+      if constexpr (Fn::kShift) x = hn::Sub(x, shift[v]);
+      VecOf<T> w, dw;
+      fn.Both(x, w, dw);
+      if constexpr (kSum == SumKind::kPositive) {
+        grad = hn::Sub(grad, delta[v]);
+      } else if constexpr (kSum == SumKind::kSigned) {
+        const auto none = hn::Eq(w, hn::Zero(d));
+        const auto minus = hn::Lt(w, hn::Zero(d));
+        const auto pull = hn::IfThenElse(minus, hn::Neg(delta[v]), delta[v]);
+        grad = hn::Sub(grad, hn::IfThenZeroElse(none, pull));
+      }
+      grad = hn::Mul(grad, dw);
+      if constexpr (kBias) {
+        w = hn::IfThenElseZero(seen, w);
+        grad = hn::IfThenElseZero(seen, grad);
+      }
+      hn::StoreU(w, d, s);
+      hn::StoreU(grad, d, g);
+    });
+  }
+}
+
+// Chooses the instance of GradPass.
+template <int NV, typename T>
+HWY_INLINE void RunGradPass(const WeightParams<T>& params,
+                            const GradArgs<T>& a) {
+  WithWeightFn<T>(params, [&](auto fn) HWY_ATTR {
+    using Fn = decltype(fn);
+    const auto run = [&]<SumKind kSum>() HWY_ATTR {
+      a.bias != nullptr ? GradPass<true, kSum, NV>(fn, a)
+                        : GradPass<false, kSum, NV>(fn, a);
+    };
+    constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
+    if constexpr (kExp) {
+      run.template operator()<SumKind::kPositive>();
+    } else if (!params.sum) {
+      run.template operator()<SumKind::kNone>();
+    } else if (params.signed_weights) {
+      run.template operator()<SumKind::kSigned>();
+    } else {
+      run.template operator()<SumKind::kPositive>();
+    }
+  });
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace polyattn
+HWY_AFTER_NAMESPACE();
+
+#endif

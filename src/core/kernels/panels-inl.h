@@ -1,0 +1,152 @@
+// Panels: the layouts in which the tiles find queries, keys, bias and output.
+// A panel [rows, kStrip] holds a query in each lane.
+#if defined(POLYATTN_KERNELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_PANELS_INL_H_
+#undef POLYATTN_KERNELS_PANELS_INL_H_
+#else
+#define POLYATTN_KERNELS_PANELS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/kernels/pack-inl.h"
+#include "core/kernels/tile-inl.h"
+#include "core/visibility.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyattn {
+namespace HWY_NAMESPACE {
+
+// Consecutive rows of a tensor, the first at `index`.
+struct RowSource {
+  const ConstTensor* tensor;
+  std::int64_t index;
+};
+struct RowTarget {
+  const Tensor* tensor;
+  std::int64_t index;
+};
+
+// Rows where they lie: row r begins at data + r * ld.
+template <typename T>
+struct RowsView {
+  const T* data;
+  std::int64_t ld;
+};
+
+// Room for a strip of rows on their way in or out: [kStrip, ld].
+template <typename T>
+struct RowBuffer {
+  T* data;
+  std::int64_t ld;
+};
+
+// `rows` <= kStrip rows of `width` elements, times scale, as the columns of
+// dst[width, kStrip]; the columns that are left over are zero.
+template <typename T>
+HWY_INLINE void PackColumns(const RowSource& src, std::int64_t rows,
+                            std::int64_t width, T scale,
+                            const RowBuffer<T>& buffer, T* dst) {
+  const std::int64_t ld = src.tensor->stride[2];
+  if (src.tensor->dtype == kDTypeOf<T> && rows == kStrip<T>) {
+    const T* from = static_cast<const T*>(src.tensor->data) + src.index;
+    return Transpose(from, ld, rows, width, &scale, 0, dst, kStrip<T>);
+  }
+  for (std::int64_t r = 0; r < kStrip<T>; ++r) {
+    T* row = buffer.data + r * buffer.ld;
+    if (r < rows) {
+      LoadRow(src.tensor->data, src.tensor->dtype, src.index + r * ld, width,
+              T{1}, row);
+    } else {
+      std::fill_n(row, width, T{0});
+    }
+  }
+  Transpose(buffer.data, buffer.ld, kStrip<T>, width, &scale, 0, dst,
+            kStrip<T>);
+}
+
+// The reverse: the first `rows` columns of src[width, kStrip], each times its
+// own scale, to rows of the target. With `count`, returns how many of the
+// values written are inf or NaN.
+template <typename T>
+HWY_INLINE std::int64_t UnpackColumns(const T* src, std::int64_t width,
+                                      std::int64_t rows, const T* scale,
+                                      const RowBuffer<T>& buffer,
+                                      const RowTarget& dst, bool count) {
+  const Tensor& t = *dst.tensor;
+  if (t.dtype == kDTypeOf<T> && !count) {
+    T* to = static_cast<T*>(t.data) + dst.index;
+    Transpose(src, kStrip<T>, width, rows, scale, 1, to, t.stride[2]);
+    return 0;
+  }
+  const T one = 1;
+  Transpose(src, kStrip<T>, width, rows, &one, 0, buffer.data, buffer.ld);
+  std::int64_t bad = 0;
+  for (std::int64_t r = 0; r < rows; ++r)
+    bad += StoreRow(buffer.data + r * buffer.ld, width, scale[r], t.data,
+                    t.dtype, dst.index + r * t.stride[2]);
+  return bad;
+}
+
+// `count` rows of k or v, from key j of the sequence on: where they lie, or
+// brought together in `copy`.
+template <typename T>
+HWY_INLINE RowsView<T> KeyRows(const ConstTensor& t, const Sequence& seq,
+                               std::int64_t head, std::int64_t j,
+                               std::int64_t count, bool needs_copy, T* copy) {
+  const std::int64_t index =
+      row_offset(t.stride, seq.batch, head, seq.k_begin + j);
+  if (!needs_copy) return {static_cast<const T*>(t.data) + index, t.stride[2]};
+  const std::int64_t width = t.size[3];
+  for (std::int64_t r = 0; r < count; ++r)
+    LoadRow(t.data, t.dtype, index + r * t.stride[2], width, T{1},
+            copy + r * width);
+  return {copy, width};
+}
+
+// Bias and mask of a block of at most kStrip queries, as dst[cols, kStrip].
+template <typename T>
+HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
+                              const RowBuffer<T>& buffer, T* dst) {
+  const Tag<T> d;
+  if (p.causal == Causal::kNone && rows_share_mask(p)) {
+    ScoreBlock first = block;
+    first.rows = 1;
+    fill_bias_rows(p, first, buffer.data, buffer.ld);
+    for (std::int64_t c = 0; c < block.cols; ++c) {
+      const auto x = hn::Set(d, buffer.data[c]);
+      Unroll<kStripVectors>([&](auto v) HWY_ATTR {
+        hn::Store(x, d, dst + c * kStrip<T> + v * kLanes<T>);
+      });
+    }
+    return;
+  }
+  fill_bias_rows(p, block, buffer.data, buffer.ld);
+  for (std::int64_t r = block.rows; r < kStrip<T>; ++r)
+    std::fill_n(buffer.data + r * buffer.ld, block.cols, T{0});
+  const T one = 1;
+  Transpose(buffer.data, buffer.ld, kStrip<T>, block.cols, &one, 0, dst,
+            kStrip<T>);
+}
+
+// panel[r, lane] *= factor[lane].
+template <int NV, typename T>
+HWY_INLINE void ScaleLanes(T* panel, std::int64_t rows, const T* factor) {
+  const Tag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    Unroll<NV>([&](auto v) HWY_ATTR {
+      T* p = panel + r * kStrip<T> + v * kLanes<T>;
+      hn::Store(hn::Mul(hn::Load(d, p), hn::Load(d, factor + v * kLanes<T>)), d,
+                p);
+    });
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace polyattn
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,94 @@
+#include "core/plan.h"
+
+#include <algorithm>
+
+namespace polyattn {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Rows that lie apart, or in another type, are brought together first: they
+// would cost more cache and page entries than the copy costs time.
+bool needs_copy(const ConstTensor& t, DType compute) {
+  return t.dtype != compute || t.stride[2] > t.size[3] + 16;
+}
+
+std::int64_t round_down(std::int64_t x, std::int64_t step) {
+  return std::max(x / step, std::int64_t{1}) * step;
+}
+
+// Keys in a block, so that the weights of a strip fill half of a first-level
+// cache of 32 KB; a multiple of every tile height.
+std::int64_t forward_k_block(std::int64_t strip, std::int64_t element) {
+  constexpr std::int64_t kPanelBytes = 16384;
+  return round_down(kPanelBytes / (strip * element), 12);
+}
+
+}  // namespace
+
+ForwardPlan plan_forward(const Problem& p, int strip) {
+  // Queries and output of a block share the second-level cache with a block of
+  // k and v, which it then reads once.
+  constexpr std::int64_t kBlockBytes = 192 * 1024;
+  constexpr std::int64_t kMostStrips = 12;
+  constexpr std::int64_t kLeastStrips = 2;
+  constexpr std::int64_t kWantedTasks = 32;
+  const auto element = static_cast<std::int64_t>(size_of(p.compute));
+  ForwardPlan plan{};
+  plan.strip = strip;
+  plan.copy_k = needs_copy(p.in.k, p.compute);
+  plan.copy_v = needs_copy(p.in.v, p.compute);
+  plan.k_block =
+      std::min(forward_k_block(strip, element), std::max<std::int64_t>(p.m, 1));
+  const std::int64_t strip_bytes = strip * (p.d + p.e) * element;
+  const std::int64_t most = std::clamp<std::int64_t>(
+      kBlockBytes / std::max<std::int64_t>(strip_bytes, 1), 1, kMostStrips);
+  const std::int64_t strips = std::max<std::int64_t>(ceil_div(p.n, strip), 1);
+  const std::int64_t heads = std::max<std::int64_t>(p.batch * p.heads, 1);
+  const std::int64_t wanted =
+      std::min(ceil_div(kWantedTasks, heads), ceil_div(strips, kLeastStrips));
+  const std::int64_t blocks = std::max(ceil_div(strips, most), wanted);
+  plan.block_strips = ceil_div(strips, blocks);
+  plan.blocks = ceil_div(strips, plan.block_strips);
+  return plan;
+}
+
+AttentionStats add_stats(std::span<const AttentionStats> parts) {
+  AttentionStats total;
+  for (const AttentionStats& part : parts) {
+    total.weight_sq += part.weight_sq;
+    total.jacobian_sq += part.jacobian_sq;
+    total.max_abs_score = std::max(total.max_abs_score, part.max_abs_score);
+    total.non_finite += part.non_finite;
+  }
+  return total;
+}
+
+BackwardPlan plan_backward(const Problem& p, int strip) {
+  constexpr std::int64_t kWantedTiles = 16;
+  constexpr std::int64_t kSlotBytes = 32 << 20;
+  const auto element = static_cast<std::int64_t>(size_of(p.compute));
+  const std::int64_t group = p.kv_heads > 0 ? p.heads / p.kv_heads : 0;
+  const std::int64_t rows = group * p.n;
+  BackwardPlan plan{};
+  plan.strip = strip;
+  plan.copy_k = needs_copy(p.in.k, p.compute);
+  plan.copy_v = needs_copy(p.in.v, p.compute);
+  plan.q_block = round_down(64, strip);
+  plan.k_block = std::min<std::int64_t>(120, std::max<std::int64_t>(p.m, 1));
+  const std::int64_t shorter = std::min(p.n, p.m);
+  const std::int64_t least = shorter < 1024 ? 128 : 256;
+  const std::int64_t pairs = std::max<std::int64_t>(p.batch * p.kv_heads, 1);
+  plan.chunks = std::clamp<std::int64_t>(shorter / least, 1,
+                                         ceil_div(kWantedTiles, pairs));
+  plan.q_chunk = ceil_div(ceil_div(p.n, plan.chunks), strip) * strip;
+  plan.k_chunk = ceil_div(p.m, plan.chunks);
+  const std::int64_t slot = element * (rows * p.d + p.m * (p.d + p.e));
+  plan.pairs_at_once = std::clamp<std::int64_t>(
+      kSlotBytes / std::max<std::int64_t>(slot, 1), 1, pairs);
+  return plan;
+}
+
+}  // namespace polyattn

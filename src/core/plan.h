@@ -1,0 +1,206 @@
+// How a call is cut into tasks and what memory each needs. Everything follows
+// from the shape and the target's strip width, nothing from the number of
+// workers, so results do not depend on it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/arena.h"
+#include "core/problem.h"
+
+namespace polyattn {
+
+// Forward: a task is a block of queries of one head, which walks over all keys
+// a block at a time.
+struct ForwardPlan {
+  std::int64_t strip;         // queries in a full strip
+  std::int64_t block_strips;  // strips in a block of queries
+  std::int64_t blocks;        // blocks of the longest sequence of a head
+  std::int64_t k_block;       // keys in a block
+  bool copy_k, copy_v;        // bring rows together and to the compute type
+  std::int64_t block_rows() const { return block_strips * strip; }
+  std::int64_t tasks(const Problem& p) const {
+    return p.batch * p.heads * blocks;
+  }
+};
+
+ForwardPlan plan_forward(const Problem& problem, int strip);
+
+// Sums over all keys of a row.
+struct RowSums {
+  double weight = 0;
+  double weight_sq = 0;
+  double derivative_sq = 0;
+  double derivative_sq_weight = 0;
+  double count = 0;
+  double top_score = 0;
+};
+
+// What one worker needs for a forward task. W = strip.
+template <typename T>
+struct ForwardScratch {
+  ForwardScratch(Arena& arena, const Problem& p, const ForwardPlan& plan)
+      : row_width((std::max({p.d, p.e, plan.k_block}) + 15) / 16 * 16),
+        q(arena.take<T>(plan.block_rows() * p.d)),
+        o(arena.take<T>(plan.block_rows() * p.e)),
+        weights(arena.take<T>(plan.k_block * plan.strip)),
+        bias(arena.take<T>(plan.k_block * plan.strip)),
+        rows(arena.take<T>(plan.strip * row_width)),
+        k(arena.take<T>(plan.copy_k ? plan.k_block * p.d : 0)),
+        v(arena.take<T>(plan.copy_v ? plan.k_block * p.e : 0)),
+        shift(arena.take<T>(plan.block_rows())),
+        sums(arena.take<RowSums>(plan.block_rows())) {}
+
+  std::int64_t row_width;
+  T* q;           // [strips, D, W]: queries times scale
+  T* o;           // [strips, E, W]: output, before the row scale
+  T* weights;     // [k_block, W]: scores, then weights
+  T* bias;        // [k_block, W]
+  T* rows;        // [W, row_width]: rows on their way in or out
+  T* k;           // [k_block, D]
+  T* v;           // [k_block, E]
+  T* shift;       // [block_rows]
+  RowSums* sums;  // [block_rows]
+};
+
+// The workspace of a call: a share of the statistics for each task, and room
+// for each worker.
+template <typename Scratch, typename Plan>
+class WorkerRooms {
+ public:
+  WorkerRooms(Arena& arena, const Problem& p, const Plan& plan, int workers)
+      : p_(p), plan_(plan) {
+    Arena measure(nullptr);
+    Scratch(measure, p, plan);
+    bytes_ = static_cast<std::int64_t>(measure.used());
+    rooms_ = arena.take<std::byte>(bytes_ * workers);
+  }
+
+  Scratch of(int worker) const {
+    Arena arena(rooms_ + bytes_ * worker);
+    return Scratch(arena, p_, plan_);
+  }
+
+ private:
+  const Problem& p_;
+  const Plan& plan_;
+  std::int64_t bytes_;
+  std::byte* rooms_;
+};
+
+template <typename T>
+struct ForwardStorage {
+  ForwardStorage(Arena& arena, const Problem& p, const ForwardPlan& plan,
+                 int workers)
+      : stats(arena.take<AttentionStats>(plan.tasks(p))),
+        rooms(arena, p, plan, workers) {}
+
+  AttentionStats* stats;  // [B * H, blocks]
+  WorkerRooms<ForwardScratch<T>, ForwardPlan> rooms;
+};
+
+// The statistics of the parts of one head, added up in order.
+AttentionStats add_stats(std::span<const AttentionStats> parts);
+
+// Backward, for each pair of a sequence and a key head: the score matrices of
+// the heads of the group are cut into a grid of chunks. A tile of the grid adds
+// to dk, dv of its keys and to dq of its queries, so tiles that share neither
+// may run at once: round t holds the tiles with (query chunk + key chunk) mod
+// chunks = t. Rounds run one after the other, hence every sum has one order.
+// Under causality each round keeps about half of its tiles.
+struct BackwardPlan {
+  std::int64_t strip;          // queries in a full strip
+  std::int64_t chunks;         // along both sides of the grid; also the rounds
+  std::int64_t q_chunk;        // queries of a tile, in each head of the group
+  std::int64_t k_chunk;        // keys of a tile
+  std::int64_t q_block;        // queries that are worked on together
+  std::int64_t k_block;        // keys that are worked on together
+  std::int64_t pairs_at_once;  // pairs that have accumulators
+  bool copy_k, copy_v;         // as in ForwardPlan
+  std::int64_t lanes() const { return strip / 2; }
+  std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }
+};
+
+BackwardPlan plan_backward(const Problem& problem, int strip);
+
+// Gradients of a pair while they are being summed. W = strip.
+template <typename T>
+struct Accumulators {
+  Accumulators(Arena& arena, const Problem& p, const BackwardPlan& plan)
+      : d_width(round_up(p.d, plan.lanes())),
+        e_width(round_up(p.e, plan.lanes())),
+        head_rows(plan.chunks * plan.q_chunk),
+        dq(arena.take<T>((p.kv_heads > 0 ? p.heads / p.kv_heads : 0) *
+                         head_rows * p.d)),
+        dk(arena.take<T>(p.m * d_width)),
+        dv(arena.take<T>(p.m * e_width)) {}
+
+  static std::int64_t round_up(std::int64_t x, std::int64_t step) {
+    return (x + step - 1) / step * step;
+  }
+
+  std::int64_t d_width, e_width, head_rows;
+  T* dq;  // [heads of the group, head_rows / W, D, W], before the scale
+  T* dk;  // [M, d_width]
+  T* dv;  // [M, e_width]
+};
+
+// What one worker needs for a tile.
+template <typename T>
+struct BackwardScratch {
+  BackwardScratch(Arena& arena, const Problem& p, const BackwardPlan& plan)
+      : row_width((std::max({p.d, p.e, plan.k_block}) + 15) / 16 * 16),
+        ld(plan.q_block + static_cast<std::int64_t>(64 / sizeof(T))),
+        q_columns(arena.take<T>(plan.q_block * p.d)),
+        do_columns(arena.take<T>(plan.q_block * p.e)),
+        q_panels(arena.take<T>(plan.q_block * panels(p.d, plan))),
+        do_panels(arena.take<T>(plan.q_block * panels(p.e, plan))),
+        weights(arena.take<T>(plan.k_block * ld)),
+        grads(arena.take<T>(plan.k_block * ld)),
+        bias(arena.take<T>(plan.k_block * plan.strip)),
+        rows(arena.take<T>(plan.strip * row_width)),
+        k(arena.take<T>(plan.copy_k ? plan.k_block * p.d : 0)),
+        v(arena.take<T>(plan.copy_v ? plan.k_block * p.e : 0)),
+        shift(arena.take<T>(plan.q_block)),
+        scale(arena.take<T>(plan.q_block)),
+        delta(arena.take<T>(plan.q_block)) {}
+
+  static std::int64_t panels(std::int64_t width, const BackwardPlan& plan) {
+    return Accumulators<T>::round_up(width, plan.strip);
+  }
+
+  std::int64_t row_width;
+  std::int64_t ld;  // an odd number of cache lines, so that columns spread
+  T* q_columns;     // [strips, D, W]: queries times scale
+  T* do_columns;    // [strips, E, W]: d_o times the row scale
+  T* q_panels;      // [D / W, q_block, W]
+  T* do_panels;     // [E / W, q_block, W]
+  T* weights;       // [k_block, ld]: scores, then weights
+  T* grads;         // [k_block, ld]: their gradients
+  T* bias;          // [k_block, W]
+  T* rows;          // [W, row_width]: rows on their way in or out
+  T* k;             // [k_block, D]
+  T* v;             // [k_block, E]
+  T* shift;         // [q_block]
+  T* scale;         // [q_block]
+  T* delta;         // [q_block]: what `sum` subtracts from the gradients
+};
+
+template <typename T>
+struct BackwardStorage {
+  // With one chunk a worker finishes a pair by itself.
+  BackwardStorage(Arena& arena, const Problem& p, const BackwardPlan& plan,
+                  int workers)
+      : slots(
+            arena, p, plan,
+            plan.chunks == 1 ? workers : static_cast<int>(plan.pairs_at_once)),
+        rooms(arena, p, plan, workers) {}
+
+  WorkerRooms<Accumulators<T>, BackwardPlan> slots;
+  WorkerRooms<BackwardScratch<T>, BackwardPlan> rooms;
+};
+
+}  // namespace polyattn
