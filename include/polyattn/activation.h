@@ -1,7 +1,7 @@
 // Activations: what stands between the scores and the weights of attention,
 // written as a formula that a person can type.
 //
-//   softmax   x^3/sqrt(N)   x^3/14   1 + x + x^2/2   x^4/sum   sigmoid   relu^2/N
+//   softmax   x^3/sqrt(N)   x^3/14   1 + x + x^2/2   x^4/sum   sigmoid relu^2/N
 //
 // Grammar (white space is free; letters are case-sensitive only for N):
 //

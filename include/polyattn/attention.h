@@ -41,20 +41,20 @@ struct AttentionInputs {
   ConstTensor k;  // [B, G, M, D]
   ConstTensor v;  // [B, G, M, E]
   // Added to the scores: [B, H, N, M], where a size of 1 is repeated.
-  std::optional<ConstTensor> bias;
+  std::optional<ConstTensor> bias = {};
   // Zero removes the key: [B, H, N, M], where a size of 1 is repeated.
-  std::optional<ConstMask> mask;
+  std::optional<ConstMask> mask = {};
   // Ragged batch: B + 1 increasing row numbers, from 0 to the total. Then q is
   // [1, H, total, D], k and v are [1, G, total, .], and sequence b has rows
   // q_offsets[b] .. q_offsets[b + 1] - 1. Sizes of bias and mask are those of
   // the longest sequence. Both are given, or neither.
-  std::span<const std::int64_t> q_offsets;
-  std::span<const std::int64_t> k_offsets;
+  std::span<const std::int64_t> q_offsets = {};
+  std::span<const std::int64_t> k_offsets = {};
 };
 
 struct AttentionConfig {
-  Activation activation;
-  std::optional<double> scale;  // default: 1/sqrt(D)
+  Activation activation = {};
+  std::optional<double> scale = {};  // default: 1/sqrt(D)
   Causal causal = Causal::kNone;
   DType compute = DType::kF32;  // kF32 or kF64
 };
@@ -69,31 +69,32 @@ struct RowState {
 
 // Of the attention matrix of one (batch, head), from the same pass.
 struct AttentionStats {
-  double weight_sq = 0;    // ||A||_F^2
-  double jacobian_sq = 0;  // ||dA/dS||_F^2
-  double max_abs_score = 0;  // largest |s_ij| that was seen by its row
+  double weight_sq = 0;         // ||A||_F^2
+  double jacobian_sq = 0;       // ||dA/dS||_F^2
+  double max_abs_score = 0;     // largest |s_ij| that was seen by its row
   std::int64_t non_finite = 0;  // elements of the output that are inf or NaN
 };
 
 struct AttentionResults {
   Tensor o;  // [B, H, N, E]
-  // Empty, or one for each row of o: [B, H, N], dense ([1, H, total] if ragged).
-  std::span<RowState> rows;
+  // Empty, or one for each row of o: [B, H, N], dense ([1, H, total] if
+  // ragged).
+  std::span<RowState> rows = {};
   // Empty, or one for each (batch, head): [B, H], dense.
-  std::span<AttentionStats> stats;
+  std::span<AttentionStats> stats = {};
 };
 
 struct AttentionBackwardInputs {
-  ConstTensor d_o;                 // [B, H, N, E]
-  ConstTensor o;                   // as forward gave it; read only for softmax and /sum
+  ConstTensor d_o;  // [B, H, N, E]
+  ConstTensor o;    // as forward gave it; read only for softmax and /sum
   std::span<const RowState> rows;  // as forward gave it
 };
 
 // Those that are absent are not computed.
 struct AttentionGradients {
-  std::optional<Tensor> dq;  // as q
-  std::optional<Tensor> dk;  // as k
-  std::optional<Tensor> dv;  // as v
+  std::optional<Tensor> dq = {};  // as q
+  std::optional<Tensor> dk = {};  // as k
+  std::optional<Tensor> dv = {};  // as v
 };
 
 // Bytes of workspace for a call with this many workers. Any alignment will do.

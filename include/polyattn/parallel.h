@@ -15,10 +15,11 @@ namespace polyattn {
 class TaskBody {
  public:
   template <typename F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, TaskBody>)
-  TaskBody(F&& body)  // NOLINT(google-explicit-constructor): used as a parameter
-      : object_(const_cast<void*>(
-            static_cast<const void*>(std::addressof(body)))),
+  requires(!std::is_same_v<std::remove_cvref_t<F>, TaskBody>)
+      // NOLINTNEXTLINE(google-explicit-constructor): used as a parameter
+      TaskBody(F&& body)
+      : object_(
+            const_cast<void*>(static_cast<const void*>(std::addressof(body)))),
         call_([](void* object, std::int64_t task, int worker) {
           (*static_cast<std::remove_reference_t<F>*>(object))(task, worker);
         }) {}

@@ -34,6 +34,7 @@ struct Tensor {
   Extents size{};
   Extents stride{};
 
+  // NOLINTNEXTLINE(google-explicit-constructor): read access to a tensor
   operator ConstTensor() const { return {data, dtype, size, stride}; }
 };
 

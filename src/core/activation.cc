@@ -65,7 +65,7 @@ std::string polynomial_text(const Activation& a) {
     text += scaled(std::abs(c), k == 0 ? "" : power_text("x", k));
   }
   const bool whole = single || a.divisor == Divisor::kOne;
-  return whole ? text : "(" + text + ")";
+  return whole ? text : std::string("(").append(text).append(")");
 }
 
 std::string function_text(const Activation& a) {
@@ -75,9 +75,10 @@ std::string function_text(const Activation& a) {
                                           : "sigmoid(x)";
   const double size = std::abs(a.gain);
   const std::string number = decimal(size);
-  return (a.gain < 0 ? "-" : "") + (number.size() <= kShortDecimal
-                                        ? times(number, unit)
-                                        : scaled(size, unit));
+  std::string text = a.gain < 0 ? "-" : "";
+  text +=
+      number.size() <= kShortDecimal ? times(number, unit) : scaled(size, unit);
+  return text;
 }
 
 // k (k - 1) .. (k - order + 1): the factor of the derivative of x^k.

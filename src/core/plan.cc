@@ -31,10 +31,10 @@ std::int64_t forward_k_block(std::int64_t strip, std::int64_t element) {
 ForwardPlan plan_forward(const Problem& p, int strip) {
   // Queries and output of a block share the second-level cache with a block of
   // k and v, which it then reads once.
-  constexpr std::int64_t kBlockBytes = 192 * 1024;
+  constexpr std::int64_t kBlockBytes = 96 * 1024;
   constexpr std::int64_t kMostStrips = 12;
   constexpr std::int64_t kLeastStrips = 2;
-  constexpr std::int64_t kWantedTasks = 32;
+  constexpr std::int64_t kWantedTasks = 16;
   const auto element = static_cast<std::int64_t>(size_of(p.compute));
   ForwardPlan plan{};
   plan.strip = strip;
@@ -52,6 +52,13 @@ ForwardPlan plan_forward(const Problem& p, int strip) {
   const std::int64_t blocks = std::max(ceil_div(strips, most), wanted);
   plan.block_strips = ceil_div(strips, blocks);
   plan.blocks = ceil_div(strips, plan.block_strips);
+  // Short heads go several to a task, which then knows what comes next.
+  constexpr std::int64_t kTaskProducts = 1 << 22;
+  const std::int64_t head = std::max<std::int64_t>(p.n * p.m * (p.d + p.e), 1);
+  plan.heads = plan.blocks > 1
+                   ? 1
+                   : std::clamp<std::int64_t>(kTaskProducts / head, 1,
+                                              ceil_div(heads, kWantedTasks));
   return plan;
 }
 

@@ -14,16 +14,17 @@
 namespace polyattn {
 
 // Forward: a task is a block of queries of one head, which walks over all keys
-// a block at a time.
+// a block at a time; or several whole heads, if they are short.
 struct ForwardPlan {
   std::int64_t strip;         // queries in a full strip
   std::int64_t block_strips;  // strips in a block of queries
   std::int64_t blocks;        // blocks of the longest sequence of a head
+  std::int64_t heads;         // heads in a task: 1 unless blocks is 1
   std::int64_t k_block;       // keys in a block
   bool copy_k, copy_v;        // bring rows together and to the compute type
   std::int64_t block_rows() const { return block_strips * strip; }
   std::int64_t tasks(const Problem& p) const {
-    return p.batch * p.heads * blocks;
+    return (p.batch * p.heads + heads - 1) / heads * blocks;
   }
 };
 
@@ -35,7 +36,7 @@ struct RowSums {
   double weight_sq = 0;
   double derivative_sq = 0;
   double derivative_sq_weight = 0;
-  double count = 0;
+  double seen = 0;  // keys, counted where a mask or bias may remove some
   double top_score = 0;
 };
 
@@ -95,7 +96,7 @@ template <typename T>
 struct ForwardStorage {
   ForwardStorage(Arena& arena, const Problem& p, const ForwardPlan& plan,
                  int workers)
-      : stats(arena.take<AttentionStats>(plan.tasks(p))),
+      : stats(arena.take<AttentionStats>(p.batch * p.heads * plan.blocks)),
         rooms(arena, p, plan, workers) {}
 
   AttentionStats* stats;  // [B * H, blocks]

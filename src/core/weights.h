@@ -67,15 +67,18 @@ WeightParams<T> make_weight_params(const Activation& a) {
 // Widest strip of any target and type: two vectors of 64 bytes of f32.
 inline constexpr int kMaxStrip = 32;
 
-// Sums over the keys of a block, a lane for each query of a strip.
+// Sums over the keys of a block, a lane for each query of a strip. Left as they
+// are until clear(): most calls need none of them.
 template <typename T>
-struct alignas(64) LaneSums {
-  alignas(64) T weight[kMaxStrip]{};
-  alignas(64) T weight_sq[kMaxStrip]{};
-  alignas(64) T derivative_sq[kMaxStrip]{};
-  alignas(64) T derivative_sq_weight[kMaxStrip]{};
-  alignas(64) T count[kMaxStrip]{};
-  alignas(64) T top_score[kMaxStrip]{};
+struct LaneSums {
+  alignas(64) T weight[kMaxStrip];
+  alignas(64) T weight_sq[kMaxStrip];
+  alignas(64) T derivative_sq[kMaxStrip];
+  alignas(64) T derivative_sq_weight[kMaxStrip];
+  alignas(64) T count[kMaxStrip];
+  alignas(64) T top_score[kMaxStrip];
+
+  void clear() { *this = LaneSums{}; }
 };
 
 }  // namespace polyattn

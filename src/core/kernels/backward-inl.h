@@ -145,7 +145,7 @@ class BackwardTile {
       T* columns = w_.do_columns + s * kW * p_.e;
       PackColumns<T>(Source(call_.in.d_o, s * kW), strip_rows(s), p_.e, T{1},
                      buffer(), columns);
-      ScaleLanes<kStripVectors>(columns, p_.e, w_.scale + s * kW);
+      ScaleLanes(columns, p_.e, w_.scale + s * kW);
     }
     if (!call_.out.dv) return;
     for (std::int64_t r = 0; r < rows_; ++r)
@@ -209,7 +209,7 @@ class BackwardTile {
           seen, p_.e,
           {v.data, v.ld, w_.do_columns + i_offset(s, p_.e), kW, grads, w_.ld},
           false);
-    ElementWise<NV>(s, j, seen);
+    ElementWise(s, j, seen);
     for (std::int64_t r = seen; r < count; ++r) {
       std::fill_n(weights + r * w_.ld, kW, T{0});
       std::fill_n(grads + r * w_.ld, kW, T{0});
@@ -227,7 +227,6 @@ class BackwardTile {
     return sums_.dq + (member_ * sums_.head_rows + begin_ + s * kW) * p_.d;
   }
 
-  template <int NV>
   void ElementWise(std::int64_t s, std::int64_t j, std::int64_t seen) {
     const std::int64_t i = begin_ + s * kW;
     // The first `clean` keys are seen by all rows of the strip.
@@ -243,7 +242,7 @@ class BackwardTile {
                         .bias_scale = static_cast<T>(call_.params.score_factor),
                         .shift = w_.shift + s * kW,
                         .delta = w_.delta + s * kW};
-    if (clean > 0) RunGradPass<NV>(call_.params, args);
+    if (clean > 0) RunGradPass(call_.params, args);
     if (clean == seen) return;
     FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
                      buffer(), w_.bias);
@@ -251,7 +250,7 @@ class BackwardTile {
     args.g += clean * w_.ld;
     args.rows = seen - clean;
     args.bias = w_.bias;
-    RunGradPass<NV>(call_.params, args);
+    RunGradPass(call_.params, args);
   }
 
   const BackwardCall<T>& call_;

@@ -11,13 +11,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numbers>
 
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
+#include "core/kernels/row-inl.h"
 #include "core/kernels/tile-inl.h"
 #include "core/kernels/weights-inl.h"
 #include "core/plan.h"
+#include "core/row_end.h"
 #include "core/visibility.h"
 #include "hwy/highway.h"
 
@@ -25,6 +26,28 @@ HWY_BEFORE_NAMESPACE();
 namespace polyattn {
 namespace HWY_NAMESPACE {
 
+// Moves a strip from the maximum `shift` to `top`. What was summed so far is to
+// be multiplied by `factor`; false if that is 1 throughout. A row that has seen
+// nothing yet has -inf, for which `safe_shift` has 0.
+template <typename T>
+HWY_INLINE bool NewShift(const T* top, T* shift, T* safe_shift, T* factor) {
+  const Tag<T> d;
+  const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
+  bool moved = false;
+  Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
+    constexpr int kAt = v * kLanes<T>;
+    const auto before = hn::Load(d, shift + kAt);
+    const auto after = hn::Load(d, top + kAt);
+    const auto safe = hn::IfThenZeroElse(hn::Eq(after, gone), after);
+    moved |= !hn::AllTrue(d, hn::Eq(before, after));
+    hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + kAt);
+    hn::Store(safe, d, safe_shift + kAt);
+    hn::Store(after, d, shift + kAt);
+  });
+  return moved;
+}
+
+// One block of queries of one head.
 template <typename T>
 class ForwardBlock {
  public:
@@ -37,11 +60,14 @@ class ForwardBlock {
         w_(scratch),
         params_(make_weight_params<T>(p.activation)),
         masked_(p.in.mask || p.in.bias),
-        stats_(!results.stats.empty()) {}
+        stats_(!results.stats.empty()),
+        counts_(masked_ || stats_ || params_.sum) {}
 
-  // Block number `block` of head h of sequence b. Returns its share of the
-  // statistics.
-  AttentionStats Run(std::int64_t b, std::int64_t h, std::int64_t block) {
+  // Block number `block` of head h of sequence b; `next`, if any, takes steps
+  // meanwhile. Returns its share of the statistics.
+  AttentionStats Run(std::int64_t b, std::int64_t h, std::int64_t block,
+                     Prefetcher* next) {
+    next_ = next;
     b_ = b;
     h_ = h;
     seq_ = p_.sequence(b);
@@ -68,42 +94,54 @@ class ForwardBlock {
     return std::min(kW, rows_ - s * kW);
   }
 
+  // The last strip may have so few rows that they go one by one; its share of
+  // q and o then holds them as rows.
+  bool singly(std::int64_t s) const {
+    return strip_rows(s) <= kMostSingleRows<T>;
+  }
+  T* q_strip(std::int64_t s) const { return w_.q + s * kW * p_.d; }
+  T* o_strip(std::int64_t s) const { return w_.o + s * kW * p_.e; }
+  RowBuffer<T> buffer() const { return {w_.rows, w_.row_width}; }
+
   void PackQueries() {
     const T scale = static_cast<T>(p_.scale * params_.score_factor);
+    const ConstTensor& q = p_.in.q;
     for (std::int64_t s = 0; s < strips(); ++s) {
-      const RowSource src = {&p_.in.q,
-                             row_offset(p_.in.q.stride, seq_.batch, h_,
-                                        seq_.q_begin + begin_ + s * kW)};
-      PackColumns<T>(src, strip_rows(s), p_.d, scale, {w_.rows, w_.row_width},
-                     w_.q + s * kW * p_.d);
+      const RowSource src = {&q, row_offset(q.stride, seq_.batch, h_,
+                                            seq_.q_begin + begin_ + s * kW)};
+      if (!singly(s)) {
+        PackColumns<T>(src, strip_rows(s), p_.d, scale, buffer(), q_strip(s));
+        continue;
+      }
+      for (std::int64_t r = 0; r < strip_rows(s); ++r)
+        LoadRow(q.data, q.dtype, src.index + r * q.stride[2], p_.d, scale,
+                q_strip(s) + r * p_.d);
     }
   }
 
   void StartRows() {
     std::fill_n(w_.sums, strips() * kW, RowSums{});
-    const bool log_n = p_.activation.log_n_bias;
-    if (log_n) CountKeys();
-    for (std::int64_t i = 0; i < strips() * kW; ++i) {
-      const double n = std::max(w_.sums[i].count, 1.0);
-      w_.shift[i] = params_.form == WeightForm::kExp ? kGone
-                    : log_n ? static_cast<T>(std::log2(n))
-                            : T{0};
-      if (masked_) w_.sums[i].count = 0;
-    }
+    std::fill_n(w_.shift, strips() * kW,
+                params_.form == WeightForm::kExp ? kGone : T{0});
+    if (p_.activation.log_n_bias) ShiftByLogN();
+    full_n_ = static_cast<double>(seq_.m);
+    full_scale_ = p_.activation.row_scale(full_n_);
   }
 
-  // sums.count = n of every row, ahead of the pass over the keys.
-  void CountKeys() {
+  // The shift of sigmoid is log n, so n is counted ahead of the pass.
+  void ShiftByLogN() {
     double counts[kMaxStrip];
     for (std::int64_t s = 0; s < strips(); ++s) {
       const std::int64_t i = begin_ + s * kW;
       if (masked_)
         count_keys(p_, {b_, h_, i, strip_rows(s), 0, seq_.m}, w_.rows,
                    w_.row_width, counts);
-      for (std::int64_t r = 0; r < strip_rows(s); ++r)
-        w_.sums[s * kW + r].count =
+      for (std::int64_t r = 0; r < strip_rows(s); ++r) {
+        const double n =
             masked_ ? counts[r]
                     : static_cast<double>(p_.causal_limit(seq_, i + r));
+        if (n > 0) w_.shift[s * kW + r] = static_cast<T>(std::log2(n));
+      }
     }
   }
 
@@ -114,11 +152,15 @@ class ForwardBlock {
     const RowsView<T> v =
         KeyRows<T>(p_.in.v, seq_, g, j, count, plan_.copy_v, w_.v);
     for (std::int64_t s = 0; s < strips(); ++s) {
-      const std::int64_t last = begin_ + s * kW + strip_rows(s) - 1;
-      const std::int64_t seen =
-          std::clamp<std::int64_t>(p_.causal_limit(seq_, last) - j, 0, count);
+      const std::int64_t rows = strip_rows(s), i = s * kW;
+      if (singly(s)) {
+        for (std::int64_t r = 0; r < rows; ++r)
+          SingleRow(s, r, j, Seen(i + r, j, count), k, v);
+        continue;
+      }
+      const std::int64_t seen = Seen(i + rows - 1, j, count);
       if (seen == 0 && j > 0) continue;
-      if (strip_rows(s) > kLanes<T>) {
+      if (rows > kLanes<T>) {
         Strip<kStripVectors>(s, j, seen, k, v);
       } else {
         Strip<1>(s, j, seen, k, v);
@@ -126,147 +168,169 @@ class ForwardBlock {
     }
   }
 
-  // Scores, weights and output of `count` keys from j on.
+  // How many of the `count` keys from j on causality lets row i see.
+  std::int64_t Seen(std::int64_t i, std::int64_t j, std::int64_t count) const {
+    return std::clamp<std::int64_t>(p_.causal_limit(seq_, begin_ + i) - j, 0,
+                                    count);
+  }
+
+  // Scores, weights and output of a strip with `count` keys from j on.
   template <int NV>
   void Strip(std::int64_t s, std::int64_t j, std::int64_t count,
              const RowsView<T>& k, const RowsView<T>& v) {
-    T* q = w_.q + s * kW * p_.d;
-    T* o = w_.o + s * kW * p_.e;
-    Rows<NV, Walk::kAlongRows, T>(count, p_.d,
-                                  {k.data, k.ld, q, kW, w_.weights, kW}, false);
     // The first `clean` keys are seen by all rows of the strip.
-    const std::int64_t i = begin_ + s * kW;
-    const std::int64_t clean =
-        masked_
-            ? 0
-            : std::clamp<std::int64_t>(p_.causal_limit(seq_, i) - j, 0, count);
-    if (clean < count) {
-      const ScoreBlock rest = {b_,        h_,           i, strip_rows(s),
-                               j + clean, count - clean};
-      FillBiasPanel<T>(p_, rest, {w_.rows, w_.row_width}, w_.bias);
+    const std::int64_t clean = masked_ ? 0 : Seen(s * kW, j, count);
+    // A monomial is taken while the scores are still in registers.
+    const bool at_once =
+        params_.form == WeightForm::kMonomial && !counts_ && clean == count;
+    Rows<NV, Walk::kAlongRows, T>(count, p_.d,
+                                  {k.data, k.ld, q_strip(s), kW, w_.weights, kW,
+                                   at_once ? params_.degree : 1},
+                                  false, next_);
+    if (!at_once) Weights(s, j, clean, count);
+    Rows<NV, Walk::kDownColumns, T>(
+        p_.e, count, {v.data, v.ld, w_.weights, kW, o_strip(s), kW}, j > 0,
+        next_);
+  }
+
+  // Scores to weights, for the strip as a whole.
+  void Weights(std::int64_t s, std::int64_t j, std::int64_t clean,
+               std::int64_t count) {
+    if (clean < count)
+      FillBiasPanel<T>(
+          p_,
+          {b_, h_, begin_ + s * kW, strip_rows(s), j + clean, count - clean},
+          buffer(), w_.bias);
+    LaneSums<T> sums;
+    alignas(64) T factor[kMaxStrip];
+    if (Weigh(clean, count, w_.shift + s * kW, false, sums, factor) && j > 0) {
+      for (std::int64_t r = 0; r < kW; ++r)
+        Rescale(w_.sums[s * kW + r], static_cast<double>(factor[r]));
+      ScaleLanes(o_strip(s), p_.e, factor);
+    }
+    if (!counts_) return;
+    for (std::int64_t r = 0; r < strip_rows(s); ++r)
+      AddLane(sums, r, w_.sums[s * kW + r]);
+  }
+
+  // The same for row r of a strip that goes row by row.
+  void SingleRow(std::int64_t s, std::int64_t r, std::int64_t j,
+                 std::int64_t count, const RowsView<T>& k,
+                 const RowsView<T>& v) {
+    const std::int64_t row = s * kW + r;
+    T* o = o_strip(s) + r * p_.e;
+    if (j == 0) std::fill_n(o, p_.e, T{0});
+    DotRows(q_strip(s) + r * p_.d, k, count, p_.d, w_.weights);
+    const std::int64_t full = masked_ ? 0 : count / kW;
+    const std::int64_t panel = (count + kW - 1) / kW;
+    if (full < panel) {
+      const std::int64_t rest = count - full * kW;
+      fill_bias_rows(p_, {b_, h_, begin_ + row, 1, j + full * kW, rest},
+                     w_.bias, rest);
+      std::fill(w_.bias + rest, w_.bias + (panel - full) * kW, kGone);
+      std::fill(w_.weights + count, w_.weights + panel * kW, T{0});
     }
     LaneSums<T> sums;
+    alignas(64) T shift[kMaxStrip], factor[kMaxStrip];
+    std::fill_n(shift, kW, w_.shift[row]);
+    if (Weigh(full, panel, shift, true, sums, factor) && j > 0) {
+      Rescale(w_.sums[row], static_cast<double>(factor[0]));
+      for (std::int64_t c = 0; c < p_.e; ++c) o[c] *= factor[0];
+    }
+    w_.shift[row] = shift[0];
+    for (std::int64_t lane = 0; lane < kW && counts_; ++lane)
+      AddLane(sums, lane, w_.sums[row]);
+    AddRows(w_.weights, v, count, p_.e, o);
+  }
+
+  // Scores to weights: `rows` rows of the panel, of which those from `clean` on
+  // go with the bias. For softmax, moves `shift` to the new maximum (that of
+  // all lanes if they are `shared` by one query), and returns true if what was
+  // summed so far is to be multiplied by `factor`.
+  bool Weigh(std::int64_t clean, std::int64_t rows, T* shift, bool shared,
+             LaneSums<T>& sums, T* factor) {
     PassArgs<T> all = {.s = w_.weights,
                        .ld = kW,
                        .rows = clean,
                        .bias = nullptr,
                        .bias_scale = static_cast<T>(params_.score_factor),
-                       .shift = w_.shift + s * kW,
+                       .shift = shift,
                        .sums = &sums};
     PassArgs<T> some = all;
     some.s += clean * kW;
-    some.rows = count - clean;
+    some.rows = rows - clean;
     some.bias = w_.bias;
+    if (counts_) sums.clear();
     alignas(64) T safe_shift[kMaxStrip];
+    bool moved = false;
     if (params_.form == WeightForm::kExp) {
       alignas(64) T top[kMaxStrip];
-      std::copy_n(w_.shift + s * kW, kW, top);
-      if (clean > 0) MaxPass<NV>(all, top);
-      if (clean < count) MaxPass<NV>(some, top);
-      NewShift<NV>(s, j > 0, top, safe_shift);
+      std::copy_n(shift, kW, top);
+      if (clean > 0) MaxPass(all, top);
+      if (clean < rows) MaxPass(some, top);
+      if (shared) ShareTop(top);
+      moved = NewShift(top, shift, safe_shift, factor);
       all.shift = some.shift = safe_shift;
     }
-    if (clean > 0) RunWeightPass<NV>(params_, stats_, all);
-    if (clean < count) RunWeightPass<NV>(params_, stats_, some);
-    AddSums(s, sums);
-    Rows<NV, Walk::kDownColumns, T>(
-        p_.e, count, {v.data, v.ld, w_.weights, kW, o, kW}, j > 0);
+    if (clean > 0) RunWeightPass(params_, stats_, all);
+    if (clean < rows) RunWeightPass(params_, stats_, some);
+    return moved;
   }
 
-  // Moves the strip to its new maximum `top`: what has been summed so far is
-  // rescaled. A row that has seen nothing yet has -inf, for which 0 serves.
-  template <int NV>
-  void NewShift(std::int64_t s, bool started, const T* top, T* safe_shift) {
-    const Tag<T> d;
-    constexpr int L = kLanes<T>;
-    T* shift = w_.shift + s * kW;
-    alignas(64) T factor[kMaxStrip];
-    bool moved = false;
-    Unroll<NV>([&](auto v) HWY_ATTR {
-      const auto before = hn::Load(d, shift + v * L);
-      const auto after = hn::Load(d, top + v * L);
-      const auto safe =
-          hn::IfThenZeroElse(hn::Eq(after, hn::Set(d, kGone)), after);
-      moved |= !hn::AllTrue(d, hn::Eq(before, after));
-      hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + v * L);
-      hn::Store(safe, d, safe_shift + v * L);
-      hn::Store(after, d, shift + v * L);
-    });
-    if (!moved || !started) return;
-    for (std::int64_t r = 0; r < NV * L; ++r) {
-      const double f = factor[r];
-      RowSums& sums = w_.sums[s * kW + r];
-      sums.weight *= f;
-      sums.weight_sq *= f * f;
-      sums.derivative_sq *= f * f;
-      sums.derivative_sq_weight *= f * f * f;
-    }
-    ScaleLanes<NV>(w_.o + s * kW * p_.e, p_.e, factor);
+  static void Rescale(RowSums& sums, double factor) {
+    sums.weight *= factor;
+    sums.weight_sq *= factor * factor;
+    sums.derivative_sq *= factor * factor;
+    sums.derivative_sq_weight *= factor * factor * factor;
   }
 
-  void AddSums(std::int64_t s, const LaneSums<T>& from) {
-    for (std::int64_t r = 0; r < strip_rows(s); ++r) {
-      RowSums& to = w_.sums[s * kW + r];
-      to.weight += static_cast<double>(from.weight[r]);
-      if (masked_) to.count += static_cast<double>(from.count[r]);
-      if (!stats_) continue;
-      to.weight_sq += static_cast<double>(from.weight_sq[r]);
-      to.derivative_sq += static_cast<double>(from.derivative_sq[r]);
-      to.derivative_sq_weight +=
-          static_cast<double>(from.derivative_sq_weight[r]);
-      to.top_score =
-          std::max(to.top_score, static_cast<double>(from.top_score[r]));
-    }
+  static void AddLane(const LaneSums<T>& from, std::int64_t lane, RowSums& to) {
+    to.weight += static_cast<double>(from.weight[lane]);
+    to.weight_sq += static_cast<double>(from.weight_sq[lane]);
+    to.derivative_sq += static_cast<double>(from.derivative_sq[lane]);
+    to.derivative_sq_weight +=
+        static_cast<double>(from.derivative_sq_weight[lane]);
+    to.seen += static_cast<double>(from.count[lane]);
+    to.top_score =
+        std::max(to.top_score, static_cast<double>(from.top_score[lane]));
   }
 
   AttentionStats Finish() {
     AttentionStats total;
+    const Tensor& o = results_.o;
     alignas(64) T scale[kMaxStrip];
     for (std::int64_t s = 0; s < strips(); ++s) {
-      for (std::int64_t r = 0; r < strip_rows(s); ++r) {
-        const std::int64_t i = s * kW + r;
-        const RowState row = EndRow(i, total);
-        scale[r] = static_cast<T>(row.scale * params_.gain);
-        if (!results_.rows.empty())
-          results_.rows[p_.row_index(b_, h_, begin_ + i)] = row;
+      for (std::int64_t r = 0; r < strip_rows(s); ++r)
+        scale[r] = EndRow(s * kW + r, total);
+      const RowTarget dst = {&o, row_offset(o.stride, seq_.batch, h_,
+                                            seq_.q_begin + begin_ + s * kW)};
+      if (!singly(s)) {
+        total.non_finite += UnpackColumns<T>(o_strip(s), p_.e, strip_rows(s),
+                                             scale, buffer(), dst, stats_);
+        continue;
       }
-      const RowTarget dst = {&results_.o,
-                             row_offset(results_.o.stride, seq_.batch, h_,
-                                        seq_.q_begin + begin_ + s * kW)};
-      total.non_finite +=
-          UnpackColumns<T>(w_.o + s * kW * p_.e, p_.e, strip_rows(s), scale,
-                           {w_.rows, w_.row_width}, dst, stats_);
+      for (std::int64_t r = 0; r < strip_rows(s); ++r)
+        total.non_finite +=
+            StoreRow(o_strip(s) + r * p_.e, p_.e, scale[r], o.data, o.dtype,
+                     dst.index + r * o.stride[2]);
     }
     return total;
   }
 
-  // What row i of the block ends with; adds its share to the statistics.
-  RowState EndRow(std::int64_t i, AttentionStats& total) const {
+  // Ends row i of the block; returns what its output is to be multiplied by.
+  T EndRow(std::int64_t i, AttentionStats& total) const {
     const RowSums& sums = w_.sums[i];
     const double n =
-        masked_ ? sums.count
+        masked_ ? sums.seen
                 : static_cast<double>(p_.causal_limit(seq_, begin_ + i));
-    if (n == 0) return {0, 0};
-    RowState row = {0, p_.activation.row_scale(n)};
-    if (params_.form == WeightForm::kExp)
-      row.shift = static_cast<double>(w_.shift[i]) * std::numbers::ln2;
-    if (p_.activation.log_n_bias) row.shift = std::log(n);
-    if (params_.sum) {
-      const double z = sums.weight * std::abs(params_.gain);
-      row.scale = z == 0 ? 0 : 1 / z;
-    }
-    if (!stats_) return row;
-    const double c2 = row.scale * row.scale * params_.gain * params_.gain;
-    const double weight_sq = c2 * sums.weight_sq;
-    double jacobian_sq = c2 * sums.derivative_sq;
-    if (params_.sum)
-      jacobian_sq = (1 + weight_sq) * jacobian_sq -
-                    2 * c2 * std::sqrt(c2) * sums.derivative_sq_weight;
-    total.weight_sq += weight_sq;
-    total.jacobian_sq += jacobian_sq;
-    total.max_abs_score =
-        std::max(total.max_abs_score, sums.top_score / params_.score_factor);
-    return row;
+    const double scale =
+        n == full_n_ ? full_scale_ : p_.activation.row_scale(n);
+    const RowState row =
+        end_row(params_, sums, static_cast<double>(w_.shift[i]), scale, n);
+    if (stats_ && n > 0) add_row(params_, sums, row, total);
+    if (!results_.rows.empty())
+      results_.rows[p_.row_index(b_, h_, begin_ + i)] = row;
+    return static_cast<T>(row.scale * params_.gain);
   }
 
   const Problem& p_;
@@ -275,9 +339,58 @@ class ForwardBlock {
   const ForwardScratch<T>& w_;
   const WeightParams<T> params_;
   const bool masked_, stats_;
+  const bool counts_;                   // sums over the keys are wanted
+  double full_n_ = 0, full_scale_ = 0;  // of a row that sees all keys
   std::int64_t b_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
   Sequence seq_{};
+  Prefetcher* next_ = nullptr;
 };
+
+// What block 0 of a head is going to read and write.
+template <typename T>
+Prefetcher PrefetchHead(const Problem& p, const ForwardPlan& plan,
+                        const AttentionResults& results, std::int64_t head) {
+  const std::int64_t b = head / p.heads, h = head % p.heads;
+  const Sequence seq = p.sequence(b);
+  Prefetcher next;
+  const auto add = [&](const ConstTensor& t, std::int64_t at, std::int64_t row,
+                       std::int64_t rows) {
+    const auto element = static_cast<std::int64_t>(size_of(t.dtype));
+    const auto* data = static_cast<const std::byte*>(t.data);
+    next.Add(data + row_offset(t.stride, seq.batch, at, row) * element, rows,
+             t.size[3] * element, t.stride[2] * element);
+  };
+  add(p.in.q, h, seq.q_begin, seq.n);
+  add(p.in.k, p.kv_head(h), seq.k_begin, seq.m);
+  add(p.in.v, p.kv_head(h), seq.k_begin, seq.m);
+  add(results.o, h, seq.q_begin, seq.n);
+  const std::int64_t strips = (seq.n + kStrip<T> - 1) / kStrip<T>;
+  const std::int64_t tiles = (seq.m + p.e) / kTileRows<kStripVectors>;
+  const std::int64_t k_blocks = (seq.m + plan.k_block - 1) / plan.k_block;
+  next.Spread(strips * tiles * std::max<std::int64_t>(k_blocks, 1));
+  return next;
+}
+
+// One task: a block of a long head, or some short heads.
+template <typename T>
+void RunForwardTask(const Problem& p, const ForwardPlan& plan,
+                    const AttentionResults& results,
+                    const ForwardStorage<T>& storage, std::int64_t task,
+                    int worker) {
+  const ForwardScratch<T> scratch = storage.rooms.of(worker);
+  ForwardBlock<T> run(p, plan, results, scratch);
+  // Late blocks of a causal sequence are the long ones: they go first.
+  const std::int64_t block = plan.blocks - 1 - task % plan.blocks;
+  const std::int64_t first = task / plan.blocks * plan.heads;
+  const std::int64_t end = std::min(first + plan.heads, p.batch * p.heads);
+  for (std::int64_t head = first; head < end; ++head) {
+    Prefetcher next;
+    const bool more = head + 1 < end;
+    if (more) next = PrefetchHead<T>(p, plan, results, head + 1);
+    storage.stats[head * plan.blocks + block] =
+        run.Run(head / p.heads, head % p.heads, block, more ? &next : nullptr);
+  }
+}
 
 template <typename T>
 void RunForward(const Problem& p, const AttentionResults& results,
@@ -285,15 +398,8 @@ void RunForward(const Problem& p, const AttentionResults& results,
   const ForwardPlan plan = plan_forward(p, kStrip<T>);
   Arena arena(workspace);
   const ForwardStorage<T> storage(arena, p, plan, parallel.workers());
-  const std::int64_t tasks = plan.tasks(p);
-  parallel.run(tasks, [&](std::int64_t task, int worker) {
-    // Late blocks of a causal sequence are the long ones: they go first.
-    const std::int64_t head = task / plan.blocks;
-    const std::int64_t block = plan.blocks - 1 - task % plan.blocks;
-    const ForwardScratch<T> scratch = storage.rooms.of(worker);
-    ForwardBlock<T> run(p, plan, results, scratch);
-    const AttentionStats stats = run.Run(head / p.heads, head % p.heads, block);
-    storage.stats[head * plan.blocks + block] = stats;
+  parallel.run(plan.tasks(p), [&](std::int64_t task, int worker) {
+    RunForwardTask(p, plan, results, storage, task, worker);
   });
   for (std::size_t head = 0; head < results.stats.size(); ++head)
     results.stats[head] = add_stats({storage.stats + head * plan.blocks,

@@ -33,26 +33,30 @@ struct GradArgs {
 enum class SumKind { kNone, kPositive, kSigned };
 
 // ds = w' (g - sign(w) delta), where delta is the pull of the common divisor.
-template <bool kBias, SumKind kSum, int NV, typename Fn, typename T>
+template <bool kBias, SumKind kSum, typename Fn, typename T>
 HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
   const Tag<T> d;
-  constexpr int L = kLanes<T>;
+  constexpr int L = kLanes<T>, NV = kStripVectors;
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV], delta[NV];
-  Unroll<NV>([&](auto v) HWY_ATTR {
+  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
     shift[v] = hn::Load(d, a.shift + v * L);
     delta[v] = hn::Load(d, a.delta + v * L);
   });
-  for (std::int64_t j = 0; j < a.rows; ++j) {
-    Unroll<NV>([&](auto v) HWY_ATTR {
-      T* HWY_RESTRICT s = a.s + j * a.ld + v * L;
-      T* HWY_RESTRICT g = a.g + j * a.ld + v * L;
+  T* s_row = a.s;
+  T* g_row = a.g;
+  const T* bias = a.bias;
+  const std::int64_t rows = a.rows, ld = a.ld;
+  for (std::int64_t j = 0; j < rows; ++j, s_row += ld, g_row += ld) {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      T* HWY_RESTRICT s = s_row + v * L;
+      T* HWY_RESTRICT g = g_row + v * L;
       auto x = hn::LoadU(d, s);
       auto grad = hn::LoadU(d, g);
       auto seen = hn::Eq(scale, scale);
       if constexpr (kBias) {
-        const auto b = hn::Load(d, a.bias + j * kStrip<T> + v * L);
+        const auto b = hn::Load(d, bias + j * kStrip<T> + v * L);
         seen = hn::Not(hn::Eq(b, gone));
         x = hn::MulAdd(b, scale, x);
       }
@@ -79,14 +83,14 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
 }
 
 // Chooses the instance of GradPass.
-template <int NV, typename T>
+template <typename T>
 HWY_INLINE void RunGradPass(const WeightParams<T>& params,
                             const GradArgs<T>& a) {
-  WithWeightFn<T>(params, [&](auto fn) HWY_ATTR {
+  WithWeightFn<T>(params, [&](auto fn) POLYATTN_LAMBDA {
     using Fn = decltype(fn);
-    const auto run = [&]<SumKind kSum>() HWY_ATTR {
-      a.bias != nullptr ? GradPass<true, kSum, NV>(fn, a)
-                        : GradPass<false, kSum, NV>(fn, a);
+    const auto run = [&]<SumKind kSum>() POLYATTN_LAMBDA {
+      a.bias != nullptr ? GradPass<true, kSum>(fn, a)
+                        : GradPass<false, kSum>(fn, a);
     };
     constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
     if constexpr (kExp) {

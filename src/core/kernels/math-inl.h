@@ -70,7 +70,7 @@ HWY_INLINE VecOf<T> Exp2(VecOf<T> x) {
   const auto r = hn::Sub(x, hn::Sub(shifted, magic));
   constexpr int kDegree = static_cast<int>(Traits::kPoly.size()) - 1;
   auto p = hn::Set(d, Traits::kPoly[kDegree]);
-  Unroll<kDegree>([&](auto i) HWY_ATTR {
+  Unroll<kDegree>([&](auto i) POLYATTN_LAMBDA {
     p = hn::MulAdd(p, r, hn::Set(d, Traits::kPoly[kDegree - 1 - i]));
   });
   const auto n = hn::Add(hn::BitCast(di, shifted), hn::Set(di, Traits::kBias));

@@ -179,31 +179,40 @@ HWY_INLINE void TransposeBlock(const T* src, std::int64_t ld,
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
+// Which side of a transposition is far away, in the caller's memory: it is
+// walked row by row, so that the machine sees what comes next.
+enum class Far { kSource, kTarget };
+
 // dst[c * ldd + r] = src[r * lds + c] * scale[c * scale_step].
-template <typename T>
+template <Far kFar, typename T>
 HWY_NOINLINE void Transpose(const T* src, std::int64_t lds, std::int64_t rows,
                             std::int64_t cols, const T* scale,
                             std::int64_t scale_step, T* dst, std::int64_t ldd) {
   const Tag<T> d;
   constexpr int L = kLanes<T>, kCols = 16 / sizeof(T);
-  std::int64_t r = 0;
-  for (; r + L <= rows; r += L) {
-    std::int64_t c = 0;
-    for (; c + kCols <= cols; c += kCols) {
-      VecOf<T> out[kCols];
-      TransposeBlock(src + r * lds + c, lds, out);
-      Unroll<kCols>([&](auto i) HWY_ATTR {
-        const auto s = hn::Set(d, scale[(c + i) * scale_step]);
-        hn::StoreU(hn::Mul(out[i], s), d, dst + (c + i) * ldd + r);
-      });
-    }
-    for (; c < cols; ++c)
-      for (std::int64_t i = r; i < r + L; ++i)
-        dst[c * ldd + i] = src[i * lds + c] * scale[c * scale_step];
+  const std::int64_t whole_rows = rows / L * L;
+  const std::int64_t whole_cols = cols / kCols * kCols;
+  const auto block = [&](std::int64_t r, std::int64_t c) POLYATTN_LAMBDA {
+    VecOf<T> out[kCols];
+    TransposeBlock(src + r * lds + c, lds, out);
+    Unroll<kCols>([&](auto i) POLYATTN_LAMBDA {
+      const auto s = hn::Set(d, scale[(c + i) * scale_step]);
+      hn::StoreU(hn::Mul(out[i], s), d, dst + (c + i) * ldd + r);
+    });
+  };
+  if constexpr (kFar == Far::kSource) {
+    for (std::int64_t r = 0; r < whole_rows; r += L)
+      for (std::int64_t c = 0; c < whole_cols; c += kCols) block(r, c);
+  } else {
+    for (std::int64_t c = 0; c < whole_cols; c += kCols)
+      for (std::int64_t r = 0; r < whole_rows; r += L) block(r, c);
   }
-  for (; r < rows; ++r)
-    for (std::int64_t c = 0; c < cols; ++c)
+  const auto one_by_one = [&](std::int64_t r, std::int64_t from) {
+    for (std::int64_t c = from; c < cols; ++c)
       dst[c * ldd + r] = src[r * lds + c] * scale[c * scale_step];
+  };
+  for (std::int64_t r = 0; r < whole_rows; ++r) one_by_one(r, whole_cols);
+  for (std::int64_t r = whole_rows; r < rows; ++r) one_by_one(r, 0);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -52,7 +52,8 @@ HWY_INLINE void PackColumns(const RowSource& src, std::int64_t rows,
   const std::int64_t ld = src.tensor->stride[2];
   if (src.tensor->dtype == kDTypeOf<T> && rows == kStrip<T>) {
     const T* from = static_cast<const T*>(src.tensor->data) + src.index;
-    return Transpose(from, ld, rows, width, &scale, 0, dst, kStrip<T>);
+    return Transpose<Far::kSource>(from, ld, rows, width, &scale, 0, dst,
+                                   kStrip<T>);
   }
   for (std::int64_t r = 0; r < kStrip<T>; ++r) {
     T* row = buffer.data + r * buffer.ld;
@@ -63,8 +64,8 @@ HWY_INLINE void PackColumns(const RowSource& src, std::int64_t rows,
       std::fill_n(row, width, T{0});
     }
   }
-  Transpose(buffer.data, buffer.ld, kStrip<T>, width, &scale, 0, dst,
-            kStrip<T>);
+  Transpose<Far::kSource>(buffer.data, buffer.ld, kStrip<T>, width, &scale, 0,
+                          dst, kStrip<T>);
 }
 
 // The reverse: the first `rows` columns of src[width, kStrip], each times its
@@ -78,11 +79,13 @@ HWY_INLINE std::int64_t UnpackColumns(const T* src, std::int64_t width,
   const Tensor& t = *dst.tensor;
   if (t.dtype == kDTypeOf<T> && !count) {
     T* to = static_cast<T*>(t.data) + dst.index;
-    Transpose(src, kStrip<T>, width, rows, scale, 1, to, t.stride[2]);
+    Transpose<Far::kTarget>(src, kStrip<T>, width, rows, scale, 1, to,
+                            t.stride[2]);
     return 0;
   }
   const T one = 1;
-  Transpose(src, kStrip<T>, width, rows, &one, 0, buffer.data, buffer.ld);
+  Transpose<Far::kTarget>(src, kStrip<T>, width, rows, &one, 0, buffer.data,
+                          buffer.ld);
   std::int64_t bad = 0;
   for (std::int64_t r = 0; r < rows; ++r)
     bad += StoreRow(buffer.data + r * buffer.ld, width, scale[r], t.data,
@@ -117,7 +120,7 @@ HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
     fill_bias_rows(p, first, buffer.data, buffer.ld);
     for (std::int64_t c = 0; c < block.cols; ++c) {
       const auto x = hn::Set(d, buffer.data[c]);
-      Unroll<kStripVectors>([&](auto v) HWY_ATTR {
+      Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
         hn::Store(x, d, dst + c * kStrip<T> + v * kLanes<T>);
       });
     }
@@ -127,16 +130,16 @@ HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
   for (std::int64_t r = block.rows; r < kStrip<T>; ++r)
     std::fill_n(buffer.data + r * buffer.ld, block.cols, T{0});
   const T one = 1;
-  Transpose(buffer.data, buffer.ld, kStrip<T>, block.cols, &one, 0, dst,
-            kStrip<T>);
+  Transpose<Far::kSource>(buffer.data, buffer.ld, kStrip<T>, block.cols, &one,
+                          0, dst, kStrip<T>);
 }
 
 // panel[r, lane] *= factor[lane].
-template <int NV, typename T>
+template <typename T>
 HWY_INLINE void ScaleLanes(T* panel, std::int64_t rows, const T* factor) {
   const Tag<T> d;
   for (std::int64_t r = 0; r < rows; ++r) {
-    Unroll<NV>([&](auto v) HWY_ATTR {
+    Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
       T* p = panel + r * kStrip<T> + v * kLanes<T>;
       hn::Store(hn::Mul(hn::Load(d, p), hn::Load(d, factor + v * kLanes<T>)), d,
                 p);

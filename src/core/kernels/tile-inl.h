@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/kernels/prefetch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,10 +55,16 @@ inline constexpr int kRegisters = 16;
 template <int NV>
 inline constexpr int kTileRows = NV == 1 ? 12 : (kRegisters == 32 ? 12 : 6);
 
+// After the parameters of a lambda in a kernel: compiled for the target, and
+// never a call, so that what it captures stays in registers.
+#ifndef POLYATTN_LAMBDA
+#define POLYATTN_LAMBDA HWY_ATTR __attribute__((always_inline))
+#endif
+
 // f(0), f(1), ..., f(N - 1) with compile-time indices.
 template <int N, typename F>
 HWY_INLINE void Unroll(F&& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) HWY_ATTR {
+  [&]<int... I>(std::integer_sequence<int, I...>) POLYATTN_LAMBDA {
     (f(std::integral_constant<int, I>()), ...);
   }
   (std::make_integer_sequence<int, N>());
@@ -74,73 +81,104 @@ struct Operands {
   std::int64_t ldb;
   T* HWY_RESTRICT c;
   std::int64_t ldc;
+  int power = 1;  // 1 to 4: C is raised to it, element by element
 };
 
+// One k step.
 template <int MR, int NV, Walk W, typename T>
-HWY_INLINE void Tile(std::int64_t depth, Operands<T> p, bool accumulate) {
+HWY_INLINE void TileStep(const T* HWY_RESTRICT a, std::int64_t lda,
+                         const T* HWY_RESTRICT b, VecOf<T> (&acc)[MR][NV]) {
   const Tag<T> d;
-  constexpr int L = kLanes<T>;
-  VecOf<T> acc[MR][NV];
-  if (accumulate) {
-    Unroll<MR>([&](auto r) HWY_ATTR {
-      Unroll<NV>([&](auto v) HWY_ATTR {
-        acc[r][v] = hn::LoadU(d, p.c + r * p.ldc + v * L);
-      });
-    });
-  } else {
-    Unroll<MR>([&](auto r) HWY_ATTR {
-      Unroll<NV>([&](auto v) HWY_ATTR { acc[r][v] = hn::Zero(d); });
-    });
-  }
-  const auto step = [&](const T* HWY_RESTRICT a,
-                        const T* HWY_RESTRICT b) HWY_ATTR {
-    VecOf<T> bv[NV];
-    Unroll<NV>([&](auto v) HWY_ATTR { bv[v] = hn::LoadU(d, b + v * L); });
-    Unroll<MR>([&](auto r) HWY_ATTR {
-      const VecOf<T> av =
-          hn::Set(d, W == Walk::kAlongRows ? a[r * p.lda] : a[r]);
-      Unroll<NV>([&](auto v) HWY_ATTR {
-        acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
-      });
-    });
-  };
-  const std::int64_t next = W == Walk::kAlongRows ? 1 : p.lda;
-  std::int64_t k = 0;
-  for (; k + 4 <= depth; k += 4) {
-    Unroll<4>([&](auto u) HWY_ATTR { step(p.a + u * next, p.b + u * p.ldb); });
-    p.a += 4 * next;
-    p.b += 4 * p.ldb;
-  }
-  for (; k < depth; ++k, p.a += next, p.b += p.ldb) step(p.a, p.b);
-  Unroll<MR>([&](auto r) HWY_ATTR {
-    Unroll<NV>([&](auto v) HWY_ATTR {
-      hn::StoreU(acc[r][v], d, p.c + r * p.ldc + v * L);
+  VecOf<T> bv[NV];
+  Unroll<NV>([&](auto v)
+                 POLYATTN_LAMBDA { bv[v] = hn::LoadU(d, b + v * kLanes<T>); });
+  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+    const auto av = hn::Set(d, W == Walk::kAlongRows ? a[r * lda] : a[r]);
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
     });
   });
 }
 
-// The last `rows` < MR rows of a product.
 template <int MR, int NV, Walk W, typename T>
-HWY_INLINE void TileRest(std::int64_t rows, std::int64_t depth,
-                         const Operands<T>& p, bool accumulate) {
-  if constexpr (MR > 1) {
-    if (rows == MR - 1) return Tile<MR - 1, NV, W>(depth, p, accumulate);
-    TileRest<MR - 1, NV, W>(rows, depth, p, accumulate);
+HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
+                     bool accumulate) {
+  const Tag<T> d;
+  constexpr int L = kLanes<T>;
+  constexpr int kSteps = 2;
+  VecOf<T> acc[MR][NV];
+  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      acc[r][v] =
+          accumulate ? hn::LoadU(d, p.c + r * p.ldc + v * L) : hn::Zero(d);
+    });
+  });
+  const T* HWY_RESTRICT a = p.a;
+  const T* HWY_RESTRICT b = p.b;
+  const std::int64_t lda = p.lda, ldb = p.ldb;
+  const std::int64_t next = W == Walk::kAlongRows ? 1 : lda;
+  std::int64_t k = depth;
+  for (; k >= kSteps; k -= kSteps, a += kSteps * next, b += kSteps * ldb) {
+    Unroll<kSteps>([&](auto u) POLYATTN_LAMBDA {
+      TileStep<MR, NV, W>(a + u * next, lda, b + u * ldb, acc);
+    });
+  }
+  for (; k > 0; --k, a += next, b += ldb) TileStep<MR, NV, W>(a, lda, b, acc);
+  const auto store = [&](auto raise) POLYATTN_LAMBDA {
+    Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+      Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+        hn::StoreU(raise(acc[r][v]), d, p.c + r * p.ldc + v * L);
+      });
+    });
+  };
+  if (p.power == 1) {
+    store([](auto x) POLYATTN_LAMBDA { return x; });
+  } else if (p.power == 2) {
+    store([](auto x) POLYATTN_LAMBDA { return hn::Mul(x, x); });
+  } else if (p.power == 3) {
+    store([](auto x) POLYATTN_LAMBDA { return hn::Mul(x, hn::Mul(x, x)); });
+  } else {
+    store([](auto x) POLYATTN_LAMBDA {
+      const auto x2 = hn::Mul(x, x);
+      return hn::Mul(x2, x2);
+    });
   }
 }
 
-// All rows of a product with one panel of B.
+// A tile of `rows` <= MR rows, for the ends of a product.
+template <int MR, int NV, Walk W, typename T>
+HWY_NOINLINE void EndTile(std::int64_t rows, std::int64_t depth,
+                          const Operands<T>& p, bool accumulate) {
+  if (rows == MR) return Tile<MR, NV, W>(depth, p, accumulate);
+  if constexpr (MR > 1) EndTile<MR - 1, NV, W>(rows, depth, p, accumulate);
+}
+
+// How many rows the next tile takes: all it can, unless that would leave an
+// end of fewer than four, too few to hide the latency of a multiply-add.
+template <int NV>
+HWY_INLINE std::int64_t NextRows(std::int64_t left) {
+  constexpr std::int64_t kMost = kTileRows<NV>;
+  if (left >= kMost + 4 || left == kMost) return kMost;
+  return left > kMost ? (left + 1) / 2 : left;
+}
+
+// All rows of a product with one panel of B; `next` takes a step at each tile.
 template <int NV, Walk W, typename T>
 HWY_NOINLINE void Rows(std::int64_t rows, std::int64_t depth, Operands<T> p,
-                       bool accumulate) {
+                       bool accumulate, Prefetcher* next = nullptr) {
   constexpr int MR = kTileRows<NV>;
-  const std::int64_t next = MR * (W == Walk::kAlongRows ? p.lda : 1);
-  for (; rows >= MR; rows -= MR) {
-    Tile<MR, NV, W>(depth, p, accumulate);
-    p.a += next;
-    p.c += MR * p.ldc;
+  while (rows > 0) {
+    const std::int64_t count = NextRows<NV>(rows);
+    if (count == MR) {
+      Tile<MR, NV, W>(depth, p, accumulate);
+    } else {
+      EndTile<MR - 1, NV, W>(count, depth, p, accumulate);
+    }
+    if (next != nullptr) next->Step();
+    p.a += count * (W == Walk::kAlongRows ? p.lda : 1);
+    p.c += count * p.ldc;
+    rows -= count;
   }
-  TileRest<MR, NV, W>(rows, depth, p, accumulate);
 }
 
 // All rows of a product with `width` columns: B in panels of kStrip columns,
@@ -151,23 +189,24 @@ template <Walk W, typename T>
 HWY_NOINLINE void RowsByPanels(std::int64_t rows, std::int64_t depth,
                                std::int64_t width, std::int64_t panel,
                                Operands<T> p, bool accumulate) {
-  constexpr int MR = kTileRows<kStripVectors>;
-  for (std::int64_t r = 0; r < rows; r += MR) {
-    const std::int64_t count = rows - r < MR ? rows - r : MR;
+  constexpr int NV = kStripVectors, MR = kTileRows<NV>;
+  while (rows > 0) {
+    const std::int64_t count = NextRows<NV>(rows);
     Operands<T> t = p;
-    t.a = p.a + r * (W == Walk::kAlongRows ? p.lda : 1);
-    t.c = p.c + r * p.ldc;
     for (std::int64_t w = 0; w < width; w += kStrip<T>) {
       if (width - w <= kLanes<T>) {
-        TileRest<MR + 1, 1, W>(count, depth, t, accumulate);
+        EndTile<MR, 1, W>(count, depth, t, accumulate);
       } else if (count == MR) {
-        Tile<MR, kStripVectors, W>(depth, t, accumulate);
+        Tile<MR, NV, W>(depth, t, accumulate);
       } else {
-        TileRest<MR, kStripVectors, W>(count, depth, t, accumulate);
+        EndTile<MR - 1, NV, W>(count, depth, t, accumulate);
       }
       t.b += panel;
       t.c += kStrip<T>;
     }
+    p.a += count * (W == Walk::kAlongRows ? p.lda : 1);
+    p.c += count * p.ldc;
+    rows -= count;
   }
 }
 

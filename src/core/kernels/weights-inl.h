@@ -26,10 +26,11 @@ namespace polyattn {
 namespace HWY_NAMESPACE {
 
 // Each of these gives the weight w at score x (already less the row's shift
-// where kShift says so), and its derivative dw in natural units.
+// where kShift says so), and its derivative dw in natural units. kCheap: worth
+// instances of the passes that compute nothing beside it.
 template <typename T, int P>
 struct MonomialFn {
-  static constexpr bool kShift = false;
+  static constexpr bool kShift = false, kCheap = true;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     if constexpr (P == 1) return x;
     if constexpr (P == 2) return hn::Mul(x, x);
@@ -54,7 +55,7 @@ struct MonomialFn {
 
 template <typename T>
 struct PolynomialFn {
-  static constexpr bool kShift = false;
+  static constexpr bool kShift = false, kCheap = false;
   const T* coefficient;
   int degree;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
@@ -77,7 +78,7 @@ struct PolynomialFn {
 
 template <typename T>
 struct ReluFn {
-  static constexpr bool kShift = false;
+  static constexpr bool kShift = false, kCheap = false;
   int power;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     VecOf<T> w, dw;
@@ -97,7 +98,7 @@ struct ReluFn {
 
 template <typename T>
 struct ExpFn {
-  static constexpr bool kShift = true;
+  static constexpr bool kShift = true, kCheap = false;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const { return Exp2<T>(x); }
   HWY_INLINE void Both(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw) const {
     w = Exp2<T>(x);
@@ -109,7 +110,7 @@ struct ExpFn {
 // can overflow or cancel.
 template <typename T>
 struct SigmoidFn {
-  static constexpr bool kShift = true;
+  static constexpr bool kShift = true, kCheap = false;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     VecOf<T> w, dw;
     Both(x, w, dw);
@@ -165,16 +166,18 @@ struct PassArgs {
 };
 
 // s += bias, and the largest of every lane into `top`.
-template <int NV, typename T>
+template <typename T>
 HWY_NOINLINE void MaxPass(const PassArgs<T>& a, T* HWY_RESTRICT top) {
   const Tag<T> d;
-  constexpr int L = kLanes<T>;
+  constexpr int L = kLanes<T>, NV = kStripVectors;
   VecOf<T> m[NV];
-  Unroll<NV>([&](auto v) HWY_ATTR { m[v] = hn::Load(d, top + v * L); });
+  Unroll<NV>([&](auto v) POLYATTN_LAMBDA { m[v] = hn::Load(d, top + v * L); });
   const auto scale = hn::Set(d, a.bias_scale);
-  for (std::int64_t j = 0; j < a.rows; ++j) {
-    Unroll<NV>([&](auto v) HWY_ATTR {
-      T* HWY_RESTRICT p = a.s + j * a.ld + v * L;
+  T* row = a.s;
+  const std::int64_t rows = a.rows, ld = a.ld;
+  for (std::int64_t j = 0; j < rows; ++j, row += ld) {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      T* HWY_RESTRICT p = row + v * L;
       auto x = hn::LoadU(d, p);
       if (a.bias != nullptr) {
         const auto b = hn::Load(d, a.bias + j * kStrip<T> + v * L);
@@ -184,113 +187,120 @@ HWY_NOINLINE void MaxPass(const PassArgs<T>& a, T* HWY_RESTRICT top) {
       m[v] = hn::Max(m[v], x);
     });
   }
-  Unroll<NV>([&](auto v) HWY_ATTR { hn::Store(m[v], d, top + v * L); });
+  Unroll<NV>([&](auto v) POLYATTN_LAMBDA { hn::Store(m[v], d, top + v * L); });
 }
 
 // What a pass computes beside the weights.
-struct PassFlags {
-  bool bias;    // there is a bias: it removes keys and is counted
-  bool stats;   // sums of squares, largest |score|
-  bool sum;     // the sum of |w|, and for stats what its Jacobian needs
-  bool masked;  // scores of -inf mark removed keys (softmax after MaxPass)
+enum class PassSums {
+  kNone,
+  kWeight,  // the sum of |w|
+  kAll,     // that, and what the statistics need
 };
 
-template <PassFlags kFlags, int NV, typename Fn, typename T>
+// The sums of a pass, in registers.
+template <typename T>
+struct VecSums {
+  VecOf<T> weight, weight_sq, derivative_sq, derivative_sq_weight, count, top;
+};
+
+// kBias: keys may be removed, by a bias of -inf; softmax comes here after
+// MaxPass, which has added the bias to its scores already.
+template <bool kBias, PassSums kSums, typename Fn, typename T>
 HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
   const Tag<T> d;
-  constexpr int L = kLanes<T>;
+  constexpr int L = kLanes<T>, NV = kStripVectors;
+  constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto one = hn::Set(d, T{1});
   const auto scale = hn::Set(d, a.bias_scale);
-  VecOf<T> shift[NV], sum[NV], sq[NV], dsq[NV], dsqw[NV], count[NV], top[NV];
-  Unroll<NV>([&](auto v) HWY_ATTR {
-    shift[v] = Fn::kShift ? hn::Load(d, a.shift + v * L) : hn::Zero(d);
-    sum[v] = sq[v] = dsq[v] = dsqw[v] = count[v] = top[v] = hn::Zero(d);
+  VecOf<T> shift[NV];
+  VecSums<T> sums[NV];
+  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    const auto zero = hn::Zero(d);
+    shift[v] = Fn::kShift ? hn::Load(d, a.shift + v * L) : zero;
+    sums[v] = {zero, zero, zero, zero, zero, zero};
   });
-  for (std::int64_t j = 0; j < a.rows; ++j) {
-    Unroll<NV>([&](auto v) HWY_ATTR {
-      T* HWY_RESTRICT p = a.s + j * a.ld + v * L;
+  T* row = a.s;
+  const T* bias = a.bias;
+  const std::int64_t rows = a.rows, ld = a.ld;
+  for (std::int64_t j = 0; j < rows; ++j, row += ld) {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      T* HWY_RESTRICT p = row + v * L;
+      VecSums<T>& sum = sums[v];
       auto x = hn::LoadU(d, p);
       auto seen = hn::Eq(one, one);
-      if constexpr (kFlags.bias) {
-        const auto b = hn::Load(d, a.bias + j * kStrip<T> + v * L);
+      if constexpr (kBias && kExp) {
+        seen = hn::Not(hn::Eq(x, gone));
+      } else if constexpr (kBias) {
+        const auto b = hn::Load(d, bias + j * kStrip<T> + v * L);
         seen = hn::Not(hn::Eq(b, gone));
         x = hn::MulAdd(b, scale, x);
-      } else if constexpr (kFlags.masked) {
-        seen = hn::Not(hn::Eq(x, gone));
       }
-      constexpr bool kSome = kFlags.bias || kFlags.masked;
       const auto z = Fn::kShift ? hn::Sub(x, shift[v]) : x;
       VecOf<T> w, dw;
-      if constexpr (kFlags.stats) {
+      if constexpr (kSums == PassSums::kAll) {
         fn.Both(z, w, dw);
       } else {
         w = fn.Weight(z);
       }
-      if constexpr (kSome) w = hn::IfThenElseZero(seen, w);
+      if constexpr (kBias) {
+        w = hn::IfThenElseZero(seen, w);
+        sum.count = hn::Add(sum.count, hn::IfThenElseZero(seen, one));
+      }
       hn::StoreU(w, d, p);
-      if constexpr (kSome)
-        count[v] = hn::Add(count[v], hn::IfThenElseZero(seen, one));
-      const auto absw = hn::Abs(w);
-      if constexpr (kFlags.sum) sum[v] = hn::Add(sum[v], absw);
-      if constexpr (kFlags.stats) {
+      const auto absw = kExp ? w : hn::Abs(w);
+      if constexpr (kSums != PassSums::kNone)
+        sum.weight = hn::Add(sum.weight, absw);
+      if constexpr (kSums == PassSums::kAll) {
         auto absx = hn::Abs(x);
-        if constexpr (kSome) {
+        if constexpr (kBias) {
           dw = hn::IfThenElseZero(seen, dw);
           absx = hn::IfThenElseZero(seen, absx);
         }
-        top[v] = hn::Max(top[v], absx);
-        sq[v] = hn::MulAdd(w, w, sq[v]);
         const auto dw2 = hn::Mul(dw, dw);
-        dsq[v] = hn::Add(dsq[v], dw2);
-        if constexpr (kFlags.sum) dsqw[v] = hn::MulAdd(dw2, absw, dsqw[v]);
+        sum.top = hn::Max(sum.top, absx);
+        sum.weight_sq = hn::MulAdd(w, w, sum.weight_sq);
+        sum.derivative_sq = hn::Add(dw2, sum.derivative_sq);
+        sum.derivative_sq_weight =
+            hn::MulAdd(dw2, absw, sum.derivative_sq_weight);
       }
     });
   }
-  Unroll<NV>([&](auto v) HWY_ATTR {
-    const auto add = [&](T* to, VecOf<T> x) HWY_ATTR {
+  if constexpr (!kBias && kSums == PassSums::kNone) return;
+  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    const auto add = [&](T* to, VecOf<T> x) POLYATTN_LAMBDA {
       hn::Store(hn::Add(hn::Load(d, to + v * L), x), d, to + v * L);
     };
     LaneSums<T>& to = *a.sums;
-    add(to.weight, sum[v]);
-    add(to.weight_sq, sq[v]);
-    add(to.derivative_sq, dsq[v]);
-    add(to.derivative_sq_weight, dsqw[v]);
-    add(to.count, count[v]);
-    hn::Store(hn::Max(hn::Load(d, to.top_score + v * L), top[v]), d,
+    add(to.weight, sums[v].weight);
+    add(to.weight_sq, sums[v].weight_sq);
+    add(to.derivative_sq, sums[v].derivative_sq);
+    add(to.derivative_sq_weight, sums[v].derivative_sq_weight);
+    add(to.count, sums[v].count);
+    hn::Store(hn::Max(hn::Load(d, to.top_score + v * L), sums[v].top), d,
               to.top_score + v * L);
   });
 }
 
-// Chooses the instance of WeightPass. Softmax comes here after MaxPass, which
-// has added the bias already.
-template <int NV, typename T>
+// Chooses the instance of WeightPass. Only the functions that are a few
+// instructions themselves have one without the sums.
+template <typename T>
 HWY_INLINE void RunWeightPass(const WeightParams<T>& params, bool stats,
                               const PassArgs<T>& a) {
-  WithWeightFn<T>(params, [&](auto fn) HWY_ATTR {
+  WithWeightFn<T>(params, [&](auto fn) POLYATTN_LAMBDA {
     using Fn = decltype(fn);
-    const auto run = [&]<bool kBias, bool kStats, bool kSum>() HWY_ATTR {
-      constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
-      constexpr PassFlags kFlags = {.bias = kBias && !kExp,
-                                    .stats = kStats,
-                                    .sum = kSum || kExp,
-                                    .masked = kBias && kExp};
-      WeightPass<kFlags, NV>(fn, a);
+    const auto run = [&]<PassSums kSums>() POLYATTN_LAMBDA {
+      a.bias != nullptr ? WeightPass<true, kSums>(fn, a)
+                        : WeightPass<false, kSums>(fn, a);
     };
-    const auto with_sum = [&]<bool kBias, bool kStats>() HWY_ATTR {
-      if (params.sum) {
-        run.template operator()<kBias, kStats, true>();
-      } else if constexpr (!std::is_same_v<Fn, ExpFn<T>>) {
-        run.template operator()<kBias, kStats, false>();
-      }
-    };
-    if (a.bias != nullptr) {
-      stats ? with_sum.template operator()<true, true>()
-            : with_sum.template operator()<true, false>();
-    } else {
-      stats ? with_sum.template operator()<false, true>()
-            : with_sum.template operator()<false, false>();
+    if constexpr (Fn::kCheap) {
+      if (!stats && !params.sum)
+        return run.template operator()<PassSums::kNone>();
     }
+    if constexpr (Fn::kCheap || std::is_same_v<Fn, ExpFn<T>>) {
+      if (!stats) return run.template operator()<PassSums::kWeight>();
+    }
+    run.template operator()<PassSums::kAll>();
   });
 }
 

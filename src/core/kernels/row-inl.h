@@ -1,0 +1,110 @@
+// One query at a time, for what is left over of a block beside full strips (the
+// class token of a vision model, the single query of a decoder). Here the lanes
+// are keys: scores are dot products along D, the output is summed along E, and
+// the passes of weights-inl.h see a panel of one row's scores.
+//
+// Cost: a key takes (D + E) / L loads and as many multiply-adds, and a sum over
+// the lanes; a strip of one vector takes D + E multiply-adds, whatever the
+// number of its queries. So rows are cheaper up to about L / 2 of them.
+#if defined(POLYATTN_KERNELS_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_ROW_INL_H_
+#undef POLYATTN_KERNELS_ROW_INL_H_
+#else
+#define POLYATTN_KERNELS_ROW_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/kernels/panels-inl.h"
+#include "core/kernels/tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyattn {
+namespace HWY_NAMESPACE {
+
+template <typename T>
+inline constexpr std::int64_t kMostSingleRows = kLanes<T> / 2;
+
+// s[j] = q . k_j for `count` keys.
+template <typename T>
+HWY_NOINLINE void DotRows(const T* HWY_RESTRICT q, const RowsView<T>& k,
+                          std::int64_t count, std::int64_t depth,
+                          T* HWY_RESTRICT s) {
+  const Tag<T> d;
+  constexpr int L = kLanes<T>, kKeys = 4;
+  const auto dots = [&]<int N>(std::int64_t j) POLYATTN_LAMBDA {
+    VecOf<T> sum[N];
+    T rest[N];
+    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+      sum[i] = hn::Zero(d);
+      rest[i] = 0;
+    });
+    std::int64_t c = 0;
+    for (; c + L <= depth; c += L) {
+      const auto qv = hn::LoadU(d, q + c);
+      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+        sum[i] =
+            hn::MulAdd(qv, hn::LoadU(d, k.data + (j + i) * k.ld + c), sum[i]);
+      });
+    }
+    for (; c < depth; ++c) {
+      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+        rest[i] += q[c] * k.data[(j + i) * k.ld + c];
+      });
+    }
+    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+      s[j + i] = hn::GetLane(hn::SumOfLanes(d, sum[i])) + rest[i];
+    });
+  };
+  std::int64_t j = 0;
+  for (; j + kKeys <= count; j += kKeys) dots.template operator()<kKeys>(j);
+  for (; j < count; ++j) dots.template operator()<1>(j);
+}
+
+// o += sum_j w[j] v_j over `count` keys.
+template <typename T>
+HWY_NOINLINE void AddRows(const T* HWY_RESTRICT w, const RowsView<T>& v,
+                          std::int64_t count, std::int64_t width,
+                          T* HWY_RESTRICT o) {
+  const Tag<T> d;
+  constexpr int L = kLanes<T>, kMost = 8;
+  const auto columns = [&]<int N>(std::int64_t c) POLYATTN_LAMBDA {
+    VecOf<T> sum[N];
+    Unroll<N>([&](auto i)
+                  POLYATTN_LAMBDA { sum[i] = hn::LoadU(d, o + c + i * L); });
+    const T* HWY_RESTRICT row = v.data + c;
+    for (std::int64_t j = 0; j < count; ++j, row += v.ld) {
+      const auto wv = hn::Set(d, w[j]);
+      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+        sum[i] = hn::MulAdd(wv, hn::LoadU(d, row + i * L), sum[i]);
+      });
+    }
+    Unroll<N>([&](auto i)
+                  POLYATTN_LAMBDA { hn::StoreU(sum[i], d, o + c + i * L); });
+  };
+  std::int64_t c = 0;
+  for (; c + kMost * L <= width; c += kMost * L)
+    columns.template operator()<kMost>(c);
+  for (; c + L <= width; c += L) columns.template operator()<1>(c);
+  for (; c < width; ++c) {
+    T sum = o[c];
+    for (std::int64_t j = 0; j < count; ++j) sum += w[j] * v.data[j * v.ld + c];
+    o[c] = sum;
+  }
+}
+
+// All lanes are keys of one row: they share its maximum.
+template <typename T>
+HWY_INLINE void ShareTop(T* top) {
+  const T most = *std::max_element(top, top + kStrip<T>);
+  std::fill_n(top, kStrip<T>, most);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace polyattn
+HWY_AFTER_NAMESPACE();
+
+#endif
