@@ -1,0 +1,165 @@
+#include "cli/bench.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "cli/bench_json.h"
+#include "cli/bench_table.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/progress.h"
+
+namespace polyattn::cli {
+namespace {
+
+constexpr const char* kGrid = "Cases of your own (any of these)";
+constexpr const char* kMeasuring = "Measuring";
+
+// Checks a range and keeps it out of the help text.
+template <typename T>
+CLI::Validator between(T low, T high) {
+  return CLI::Range(low, high).description("");
+}
+
+CLI::Validator size_range() {
+  return between(std::int64_t{1}, std::int64_t{1} << 30);
+}
+
+double machine_memory() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+std::string machine_line() {
+  return fmt::format("polyattn {} bench, target {}, {} hardware threads",
+                     version_number(), checked_target(), hardware_threads());
+}
+
+ProgressStyle progress_style(const BenchOptions& options) {
+  if (::isatty(STDERR_FILENO) != 0) return ProgressStyle::kTerminal;
+  return options.json == "-" ? ProgressStyle::kNone : ProgressStyle::kLines;
+}
+
+std::vector<Measurement> measure_all(const std::vector<Figure>& figures,
+                                     const BenchOptions& options) {
+  const RunOptions run = run_options(options);
+  double total = 0;
+  for (const Figure& figure : figures) total += effort_of(figure, run);
+  Progress progress(progress_style(options), static_cast<int>(figures.size()),
+                    total);
+  Bench bench(run);
+  std::vector<Measurement> measurements;
+  for (const Figure& figure : figures) {
+    progress.step(
+        fmt::format("{}, threads: {}", figure.name, figure.subject.threads),
+        effort_of(figure, run));
+    measurements.push_back(bench.measure(figure));
+  }
+  return measurements;
+}
+
+}  // namespace
+
+BenchCommand::BenchCommand(CLI::App& parent)
+    : app_(parent.add_subcommand(
+          "bench", "Measure attention against OpenBLAS on this machine")) {
+  app_->footer(
+      "Without options: the table of goals, some minutes. Ratios are medians "
+      "of rounds\nin which sgemm, the case and its rival take turns.\n\n"
+      "Examples:\n"
+      "  polyattn bench --quick\n"
+      "  polyattn bench --activation softmax --activation 'x^4/sum' "
+      "--length 512,2048 --causal first\n"
+      "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
+      "out.json");
+  add_grid_options();
+  add_run_options();
+}
+
+bool BenchCommand::chosen() const { return app_->parsed(); }
+
+void BenchCommand::add_grid_options() {
+  BenchOptions& o = options_;
+  const auto list = [](CLI::Option* option) {
+    option->delimiter(',')->allow_extra_args(false);
+    return option;
+  };
+  list(app_->add_option("--op", o.ops, "forward, backward or both"))
+      ->check(CLI::IsMember({"forward", "backward"}));
+  app_->add_option("--activation", o.activations,
+                   "Formula such as softmax or x^3/sqrt(N); may be repeated")
+      ->allow_extra_args(false);
+  list(app_->add_option("--dtype", o.dtypes, "Storage: f32, bf16, f16, f64"))
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "f64"}));
+  app_->add_option("--batch", o.batch, "B")->check(size_range());
+  app_->add_option("--heads", o.heads, "H, query heads")->check(size_range());
+  app_->add_option("--kv-heads", o.kv_heads, "G, key heads: divides H")
+      ->check(size_range());
+  list(app_->add_option("--length", o.lengths, "N, queries"))
+      ->check(size_range());
+  app_->add_option("--keys", o.keys, "M, keys; as many as queries")
+      ->check(size_range());
+  list(app_->add_option("--width", o.widths, "D, width of q and k"))
+      ->check(size_range());
+  app_->add_option("--value-width", o.value_width, "E, width of v; as D")
+      ->check(size_range());
+  app_->add_option("--causal", o.causal,
+                   "none, or aligned at the first or the last key")
+      ->check(CLI::IsMember({"none", "first", "last"}));
+  app_->add_flag("--stats", o.stats, "Also compute the statistics (forward)");
+  for (CLI::Option* option : app_->get_options()) {
+    if (option != app_->get_help_ptr()) option->group(kGrid);
+  }
+}
+
+void BenchCommand::add_run_options() {
+  BenchOptions& o = options_;
+  const auto add = [&](CLI::Option* option) {
+    option->group(kMeasuring);
+    return option;
+  };
+  add(app_->add_flag("--quick", o.quick, "A short selection, few rounds"));
+  add(app_->add_option("--threads", o.threads, "Thread counts; default 1,2"))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(between(1, 1024));
+  add(app_->add_option("--repeats", o.repeats, "Rounds; default 7, quick 3"))
+      ->check(between(1, 1000000));
+  add(app_->add_option("--min-time", o.min_time,
+                       "Seconds for a case in a round; default 0.05"))
+      ->check(between(0.0, 3600.0));
+  add(app_->add_option("--seed", o.seed, "Seed of the random inputs"));
+  add(app_->add_option("--json", o.json,
+                       "Write JSON to a file, or instead of the table"))
+      ->expected(0, 1)
+      ->type_name("[FILE]");
+}
+
+void BenchCommand::run() {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->get_group() == kGrid && option->count() > 0) {
+      options_.grid = true;
+    }
+  }
+  if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
+    options_.json = "-";
+  }
+  const std::string machine = machine_line();
+  const auto figures =
+      select_figures(options_, hardware_threads(), machine_memory());
+  const bool to_stdout = options_.json == "-";
+  if (options_.json && !to_stdout) check_writable(*options_.json);
+
+  const auto measurements = measure_all(figures, options_);
+  const std::string json = bench_json(measurements).dump(2) + "\n";
+  if (to_stdout) return print_text(json);
+  const bool colours =
+      ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  print_text(bench_table(measurements, {colours, machine}));
+  if (options_.json) write_file_atomically(*options_.json, json);
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,33 @@
+// `polyattn bench`: how fast attention is on this machine.
+#pragma once
+
+#include "cli/bench_options.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): not our name
+class App;
+}
+
+namespace polyattn::cli {
+
+class BenchCommand {
+ public:
+  // Adds the subcommand; the parent must outlive this.
+  explicit BenchCommand(CLI::App& parent);
+  BenchCommand(const BenchCommand&) = delete;
+  BenchCommand& operator=(const BenchCommand&) = delete;
+
+  bool chosen() const;
+
+  // Measures and prints what the parsed options ask for. Throws UsageError,
+  // FormulaError or another std::exception.
+  void run();
+
+ private:
+  void add_grid_options();
+  void add_run_options();
+
+  CLI::App* app_;
+  BenchOptions options_;
+};
+
+}  // namespace polyattn::cli

@@ -1,0 +1,54 @@
+// From the options of `polyattn bench` to the figures to measure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bench_cases.h"
+#include "cli/bench_run.h"
+
+namespace polyattn::cli {
+
+struct BenchOptions {
+  bool quick = false;
+  // True if any of the options down to `stats` was given: measure their grid
+  // instead of the table of goals.
+  bool grid = false;
+  std::vector<std::string> ops{"forward", "backward"};
+  std::vector<std::string> activations{"x^3/sqrt(N)"};
+  std::vector<std::string> dtypes{"f32"};
+  std::int64_t batch = 1;
+  std::int64_t heads = 8;
+  std::optional<std::int64_t> kv_heads;  // as many as heads
+  std::vector<std::int64_t> lengths{1024};
+  std::optional<std::int64_t> keys;  // as many as queries
+  std::vector<std::int64_t> widths{64};
+  std::optional<std::int64_t> value_width;  // as wide as keys
+  std::string causal = "none";
+  bool stats = false;
+
+  std::vector<int> threads;  // empty: one and, where there is a core, two
+  std::optional<int> repeats;
+  std::optional<double> min_time;
+  std::uint64_t seed = 1;
+  std::optional<std::string> json;  // a path, or "-" for standard output
+};
+
+// Throw UsageError for an unknown name.
+Op parse_op(const std::string& name);
+DType parse_dtype(const std::string& name);
+Causal parse_causal(const std::string& name);
+
+std::vector<int> thread_counts(const BenchOptions& options,
+                               int hardware_threads);
+
+// Throws UsageError or FormulaError. memory_bytes: what the machine has, 0 if
+// unknown; a case that needs more is an error.
+std::vector<Figure> select_figures(const BenchOptions& options,
+                                   int hardware_threads, double memory_bytes);
+
+RunOptions run_options(const BenchOptions& options);
+
+}  // namespace polyattn::cli

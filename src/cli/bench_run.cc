@@ -1,0 +1,147 @@
+#include "cli/bench_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "cli/bench_check.h"
+#include "cli/cli.h"
+#include "cli/memory.h"
+#include "cli/rival.h"
+
+namespace polyattn::cli {
+namespace {
+
+double seconds_of(const std::function<void()>& call, int calls) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) call();
+  const std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  return elapsed.count();
+}
+
+// Something to time, in batches that are long enough for the clock and for the
+// noise of the machine.
+class Timed {
+ public:
+  Timed(std::function<void()> call, double min_seconds)
+      : call_(std::move(call)) {
+    call_();  // touches pages, wakes threads
+    const double once = std::max(seconds_of(call_, 1), 1e-9);
+    calls_ = static_cast<int>(std::clamp(min_seconds / once + 1, 1.0, 1e6));
+  }
+
+  double seconds_per_call() const { return seconds_of(call_, calls_) / calls_; }
+
+ private:
+  std::function<void()> call_;
+  int calls_ = 1;
+};
+
+struct Contestants {
+  std::optional<Timed> subject, baseline, rival;
+};
+
+// The order alternates, so that none always runs on what sgemm left behind.
+void run_round(const Contestants& contestants, bool backwards,
+               Samples& samples) {
+  const auto time = [](const auto& timed, std::vector<double>& into) {
+    if (timed) into.push_back(timed->seconds_per_call());
+  };
+  if (backwards) {
+    time(contestants.rival, samples.rival);
+    time(contestants.baseline, samples.baseline);
+  }
+  time(contestants.subject, samples.seconds);
+  if (!backwards) {
+    time(contestants.baseline, samples.baseline);
+    time(contestants.rival, samples.rival);
+  }
+}
+
+}  // namespace
+
+int rounds_of(const Figure& figure, const RunOptions& options) {
+  if (figure.measure == Measure::kExtraBytes) return 1;
+  if (figure.baseline) return options.rounds + options.rounds / 2;
+  return options.rounds;
+}
+
+double effort_of(const Figure& figure, const RunOptions& options) {
+  // In flops of one core, which does some 1e11 of them in a second.
+  const auto flops = [&](const BenchCase& c) {
+    return std::max(flops_of(c) / c.threads, options.min_seconds * 1e11);
+  };
+  const double size = static_cast<double>(options.sgemm_size);
+  const double sgemm = 2 * size * size * size / figure.subject.threads;
+  const int rounds = rounds_of(figure, options);
+  if (figure.measure == Measure::kExtraBytes) {
+    // Backward needs a forward pass first, of two fifths of its size.
+    return flops(figure.subject) * 1.4 + 2 * sgemm;
+  }
+  const double other = flops(figure.baseline.value_or(figure.subject));
+  return (rounds + 1) * sgemm + (rounds + 2) * (flops(figure.subject) + other);
+}
+
+Bench::Bench(const RunOptions& options) : options_(options) {
+  if (have_sgemm()) yardstick_.emplace(options.sgemm_size, options.seed);
+}
+
+Measurement Bench::measure(const Figure& figure) {
+  Measurement m;
+  m.figure = figure;
+  m.target = checked_target();
+  CaseRunner runner(figure.subject, options_.seed);
+  m.extra_bytes = runner.extra_bytes();
+
+  Samples samples;
+  const PeakMemory peak;
+  const double first = seconds_of([&] { runner.run(); }, 1);
+  if (const auto growth = peak.growth()) {
+    m.peak_bytes = *growth + runner.row_bytes();
+  }
+  check_against_reference(runner);
+  if (figure.measure == Measure::kExtraBytes) {
+    // A call takes many seconds: the first one has to do.
+    samples.seconds = {first};
+    add_sgemm(figure.subject.threads, samples.sgemm);
+    add_sgemm(figure.subject.threads, samples.sgemm);
+  } else {
+    run_rounds(figure, runner, samples);
+  }
+  summarise(samples, m);
+  return m;
+}
+
+void Bench::run_rounds(const Figure& figure, CaseRunner& runner,
+                       Samples& samples) {
+  std::optional<CaseRunner> baseline;
+  std::optional<Rival> rival;
+  Contestants contestants;
+  const double least = options_.min_seconds;
+  contestants.subject.emplace([&] { runner.run(); }, least);
+  if (figure.baseline) {
+    baseline.emplace(*figure.baseline, options_.seed);
+    contestants.baseline.emplace([&] { baseline->run(); }, least);
+  } else if (Rival::can_do(figure.subject)) {
+    rival.emplace(runner);
+    contestants.rival.emplace([&] { rival->run(); }, least);
+  }
+  const int threads = figure.subject.threads;
+  const int rounds = rounds_of(figure, options_);
+  add_sgemm(threads, samples.sgemm);
+  samples.sgemm.clear();  // the first one wakes the threads of OpenBLAS
+  add_sgemm(threads, samples.sgemm);
+  for (int round = 0; round < rounds; ++round) {
+    run_round(contestants, round % 2 == 1, samples);
+    add_sgemm(threads, samples.sgemm);
+  }
+}
+
+void Bench::add_sgemm(int threads, std::vector<double>& gflops) {
+  if (yardstick_) gflops.push_back(yardstick_->gflops(threads));
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,96 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "cli/bench.h"
+#include "cli/files.h"
+#include "polyattn/activation.h"
+#include "polyattn/target.h"
+#include "polyattn/version.h"
+
+namespace polyattn::cli {
+namespace {
+
+std::string version_line() {
+  return fmt::format("polyattn {} ({}; supported: {}; hardware threads: {})\n",
+                     version_number(), checked_target(),
+                     fmt::join(supported_targets(), ", "), hardware_threads());
+}
+
+int dispatch(int argc, const char* const* argv) {
+  CLI::App app{"polyattn: attention with softmax, polynomials and others.",
+               "polyattn"};
+  app.footer(
+      "Example:\n  polyattn bench --quick\n\n"
+      "POLYATTN_TARGET=NAME forces an instruction set; --version lists them.");
+  bool version = false;
+  app.add_flag("--version", version, "Version and instruction sets");
+  app.require_subcommand(0, 1);
+  BenchCommand bench(app);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  }
+  if (version) {
+    print_text(version_line());
+    return kExitDone;
+  }
+  if (bench.chosen()) {
+    bench.run();
+    return kExitDone;
+  }
+  fmt::print(stderr, "{}", app.help());
+  return kExitUsage;
+}
+
+}  // namespace
+
+std::string version_number() {
+  return fmt::format("{}.{}.{}", kVersionMajor, kVersionMinor, kVersionPatch);
+}
+
+std::string checked_target() {
+  try {
+    return target_name();
+  } catch (const std::invalid_argument& error) {
+    std::string message = error.what();
+    const std::string supported =
+        fmt::format("{}", fmt::join(supported_targets(), ", "));
+    if (message.find(supported) == std::string::npos) {
+      message += fmt::format(" (supported: {})", supported);
+    }
+    throw UsageError(message);
+  }
+}
+
+int hardware_threads() {
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1 : static_cast<int>(count);
+}
+
+int run(int argc, const char* const* argv) {
+  try {
+    return dispatch(argc, argv);
+  } catch (const FormulaError& error) {
+    fmt::print(stderr, "polyattn: bad activation: {}\n", error.what());
+    return kExitUsage;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "polyattn: {}\n", error.what());
+    return kExitUsage;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "polyattn: out of memory; try smaller shapes\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "polyattn: {}\n", error.what());
+  }
+  return kExitFailure;
+}
+
+}  // namespace polyattn::cli

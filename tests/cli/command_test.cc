@@ -1,0 +1,140 @@
+// The command as a user meets it: exit codes and messages.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/cli.h"
+#include "polyattn/target.h"
+
+namespace polyattn::cli {
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string text;
+};
+
+// Standard output, and standard error where `arguments` redirects it.
+Outcome run_command(const std::string& arguments,
+                    const std::string& environment = "") {
+  const std::string line =
+      environment + " '" + POLYATTN_BINARY + "' " + arguments;
+  Outcome outcome;
+  std::FILE* pipe = ::popen(line.c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  char buffer[4096];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) {
+    outcome.text.append(buffer, n);
+  }
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  return outcome;
+}
+
+bool contains(const Outcome& outcome, const std::string& text) {
+  return outcome.text.find(text) != std::string::npos;
+}
+
+constexpr const char* kSmall =
+    "bench --op forward --length 16 --width 8 --threads 1 --repeats 1 "
+    "--min-time 0 ";
+
+TEST(Command, HelpShowsAnExample) {
+  const Outcome main = run_command("--help");
+  EXPECT_EQ(main.exit_code, kExitDone);
+  EXPECT_TRUE(contains(main, "bench")) << main.text;
+  const Outcome bench = run_command("bench --help");
+  EXPECT_EQ(bench.exit_code, kExitDone);
+  EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
+      << bench.text;
+}
+
+TEST(Command, VersionNamesTheTargets) {
+  const Outcome version = run_command("--version");
+  EXPECT_EQ(version.exit_code, kExitDone);
+  EXPECT_EQ(version.text.find("polyattn " + version_number() + " ("), 0U);
+  for (const std::string& name : supported_targets()) {
+    EXPECT_TRUE(contains(version, name)) << name;
+  }
+}
+
+TEST(Command, UsageErrorsEndWithTwo) {
+  for (const char* arguments :
+       {"", "--nonsense", "nonsense", "bench --nonsense", "bench --length many",
+        "bench --length 0", "bench --length 8,-1", "bench --dtype f8",
+        "bench --op sideways", "bench --threads 0", "bench --causal middle",
+        "bench --heads 4 --kv-heads 3",
+        "bench --batch 1000000000 --length 1000000000"}) {
+    const Outcome outcome = run_command(std::string(arguments) + " 2>&1");
+    EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments;
+    EXPECT_FALSE(outcome.text.empty()) << arguments;
+  }
+}
+
+TEST(Command, BadFormulaShowsACaret) {
+  const Outcome outcome = run_command("bench --activation 'x^3 + y' 2>&1");
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_TRUE(contains(outcome, "x^3 + y\n")) << outcome.text;
+  EXPECT_TRUE(contains(outcome, "^\n")) << outcome.text;
+}
+
+TEST(Command, UnknownTargetListsTheSupportedOnes) {
+  for (const std::string arguments : {"--version", "bench --quick"}) {
+    const Outcome outcome =
+        run_command(arguments + " 2>&1", "POLYATTN_TARGET=nonsense");
+    EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments;
+    EXPECT_TRUE(contains(outcome, "nonsense"));
+    EXPECT_TRUE(contains(outcome, supported_targets().front()));
+  }
+}
+
+TEST(Command, TargetIsForced) {
+  const std::string last = supported_targets().back();
+  const Outcome outcome = run_command("--version", "POLYATTN_TARGET=" + last);
+  EXPECT_TRUE(contains(outcome, "(" + last + ";")) << outcome.text;
+}
+
+TEST(Command, JsonOnStandardOutputIsAlone) {
+  const Outcome outcome = run_command(std::string(kSmall) + "--json 2>&1");
+  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  const auto list = nlohmann::json::parse(outcome.text);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0]["N"], 16);
+}
+
+TEST(Command, JsonFileComesBesideTheTable) {
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / "polyattn_cli_json";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const auto path = folder / "out.json";
+  const Outcome outcome = run_command(std::string(kSmall) + "--json '" +
+                                      path.string() + "' 2>/dev/null");
+  EXPECT_EQ(outcome.exit_code, kExitDone);
+  EXPECT_TRUE(contains(outcome, "N=16 D=8")) << outcome.text;
+  std::ifstream file(path);
+  EXPECT_EQ(nlohmann::json::parse(file).size(), 1U);
+  // Nothing temporary is left.
+  const std::filesystem::directory_iterator begin(folder);
+  EXPECT_EQ(std::distance(begin, std::filesystem::directory_iterator()), 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Command, OutputThatCannotBeWrittenEndsWithOne) {
+  const std::string small(kSmall);
+  EXPECT_EQ(run_command(small + "--json /nonexistent/out.json 2>&1").exit_code,
+            kExitFailure);
+  if (std::filesystem::exists("/dev/full")) {
+    EXPECT_EQ(run_command(small + "2>/dev/null >/dev/full").exit_code,
+              kExitFailure);
+  }
+}
+
+}  // namespace
+}  // namespace polyattn::cli
