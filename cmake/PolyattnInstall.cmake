@@ -1,0 +1,36 @@
+# Install rules and the package that find_package(polyattn) reads.
+include(CMakePackageConfigHelpers)
+
+set(polyattn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/polyattn)
+
+install(TARGETS polyattn_core EXPORT polyattnTargets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyattn
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/polyattn)
+install(EXPORT polyattnTargets
+  NAMESPACE polyattn::
+  DESTINATION ${polyattn_package_dir})
+
+get_target_property(polyattn_core_type polyattn_core TYPE)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/polyattnConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/polyattnConfig.cmake
+  INSTALL_DESTINATION ${polyattn_package_dir})
+# Before 1.0 a minor version may break its callers.
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/polyattnConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(
+  FILES
+    ${PROJECT_BINARY_DIR}/polyattnConfig.cmake
+    ${PROJECT_BINARY_DIR}/polyattnConfigVersion.cmake
+  DESTINATION ${polyattn_package_dir})
+
+if(POLYATTN_CLI)
+  # The command finds a shared core beside bin/, wherever the prefix is moved.
+  file(RELATIVE_PATH bin_to_lib
+    ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(polyattn PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+endif()
