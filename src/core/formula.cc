@@ -2,13 +2,9 @@
 // rule returns the polynomial it stands for, already expanded, so there is no
 // syntax tree. Printing and evaluation are in activation.cc.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <iterator>
-#include <numeric>
-#include <system_error>
-#include <vector>
 
+#include "core/formula_lexer.h"
 #include "polyattn/activation.h"
 
 namespace polyattn {
@@ -39,128 +35,6 @@ constexpr std::string_view kDegreeLimit =
 static_assert(kMaxDegree == 8, "the messages above say 8");
 
 using Coefficients = std::array<double, kMaxDegree + 1>;
-
-constexpr std::string_view kWords[] = {"x",    "softmax", "exp", "sum",
-                                       "relu", "sigmoid", "sqrt"};
-constexpr std::string_view kNumber = "number";
-constexpr std::string_view kEnd = "end";
-
-struct Token {
-  // kNumber, kEnd, or the word or symbol itself, words in lower case but N.
-  std::string_view name;
-  std::size_t column = 0;
-  std::string_view text;
-  double value = 0;  // of a number
-};
-
-// The <cctype> functions depend on the locale.
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-bool is_letter(char c) {
-  return c == '_' || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
-}
-
-// One column per byte, so that a caret below stays in place.
-std::string printable(std::string_view text) {
-  std::string result(text);
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < ' ' || c > '~'; },
-      '?');
-  return result;
-}
-
-// Levenshtein distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char c : a) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j < row.size(); ++j) {
-      const std::size_t change = diagonal + (c == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string unknown_word(std::string_view word, std::string_view lower) {
-  if (lower == "n") return "the number of keys is written N, not n";
-  const std::string text = "unknown word '" + std::string(word.substr(0, 32));
-  const std::string_view nearest = std::ranges::min(
-      kWords, {}, [&](std::string_view w) { return distance(lower, w); });
-  // Beyond one slip in three letters a guess would only mislead.
-  if (3 * distance(lower, nearest) <= lower.size()) {
-    return text + "', did you mean " + std::string(nearest) + "?";
-  }
-  return text + "': a formula knows x, N, softmax, exp/sum, sigmoid and relu";
-}
-
-class Lexer {
- public:
-  explicit Lexer(std::string_view text) : text_(text) {}
-
-  std::string_view text() const { return text_; }
-
-  Token next() {
-    while (position_ < text_.size() && is_space(text_[position_])) ++position_;
-    const std::string_view rest = text_.substr(position_);
-    Token token{kEnd, position_, rest, 0};
-    if (rest.empty()) return token;
-    const std::size_t length = is_digit(rest[0]) || rest[0] == '.'
-                                   ? read_number(token)
-                               : is_letter(rest[0]) ? read_word(token)
-                                                    : read_symbol(token);
-    token.text = rest.substr(0, length);
-    position_ += length;
-    return token;
-  }
-
- private:
-  [[noreturn]] void fail(const Token& token, std::string_view message) const {
-    throw FormulaError(text_, token.column, message);
-  }
-
-  std::size_t read_number(Token& token) const {
-    token.name = kNumber;
-    const char* begin = token.text.data();
-    const auto [end, error] =
-        std::from_chars(begin, begin + token.text.size(), token.value);
-    if (error == std::errc::result_out_of_range) {
-      fail(token, "this number is outside the range of a double");
-    }
-    if (error != std::errc{}) fail(token, "a number needs a digit");
-    return static_cast<std::size_t>(end - begin);
-  }
-
-  std::size_t read_word(Token& token) const {
-    const auto end = std::ranges::find_if_not(token.text, is_letter);
-    const std::string_view word(token.text.begin(), end);
-    std::string lower(word);
-    std::ranges::transform(lower, lower.begin(), to_lower);
-    const auto known = std::ranges::find(kWords, lower);
-    if (word != "N" && known == std::end(kWords)) {
-      fail(token, unknown_word(word, lower));
-    }
-    token.name = word == "N" ? word : *known;
-    return word.size();
-  }
-
-  std::size_t read_symbol(Token& token) const {
-    token.name = token.text.substr(0, 1);
-    if (std::string_view("+-*/^()").find(token.name) ==
-        std::string_view::npos) {
-      fail(token, "this character has no meaning in a formula");
-    }
-    return 1;
-  }
-
-  std::string_view text_;
-  std::size_t position_ = 0;
-};
 
 int degree_of(const Coefficients& c) {
   int degree = kMaxDegree;

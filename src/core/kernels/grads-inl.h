@@ -9,8 +9,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
-#include "core/kernels/weights-inl.h"
+#include "core/kernels/weight_fns-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

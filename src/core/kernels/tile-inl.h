@@ -45,7 +45,7 @@ template <typename T>
 inline constexpr int kStrip = kStripVectors* kLanes<T>;
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM || \
-    HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+    HWY_TARGET == HWY_EMU128
 inline constexpr int kRegisters = 32;
 #else
 inline constexpr int kRegisters = 16;
@@ -53,7 +53,7 @@ inline constexpr int kRegisters = 16;
 
 // Rows of the tile: what the registers hold beside B and one broadcast.
 template <int NV>
-inline constexpr int kTileRows = NV == 1 ? 12 : (kRegisters == 32 ? 12 : 6);
+inline constexpr int kTileRows = NV == 1 ? 8 : (kRegisters == 32 ? 12 : 6);
 
 // After the parameters of a lambda in a kernel: compiled for the target, and
 // never a call, so that what it captures stays in registers.
@@ -81,7 +81,7 @@ struct Operands {
   std::int64_t ldb;
   T* HWY_RESTRICT c;
   std::int64_t ldc;
-  int power = 1;  // 1 to 4: C is raised to it, element by element
+  int power = 1;  // 1 to 4: what A along rows gives is raised to it
 };
 
 // One k step.
@@ -100,12 +100,29 @@ HWY_INLINE void TileStep(const T* HWY_RESTRICT a, std::int64_t lda,
   });
 }
 
+// Every element to the power 1, 2, 3 or 4.
+template <int MR, int NV, typename T>
+HWY_INLINE void Raise(int power, VecOf<T> (&acc)[MR][NV]) {
+  const auto each = [&](auto f) POLYATTN_LAMBDA {
+    Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+      Unroll<NV>([&](auto v) POLYATTN_LAMBDA { acc[r][v] = f(acc[r][v]); });
+    });
+  };
+  const auto square = [](auto x) POLYATTN_LAMBDA { return hn::Mul(x, x); };
+  if (power == 3) {
+    each([&](auto x) POLYATTN_LAMBDA { return hn::Mul(x, square(x)); });
+    return;
+  }
+  if (power >= 2) each(square);
+  if (power == 4) each(square);
+}
+
 template <int MR, int NV, Walk W, typename T>
 HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
                      bool accumulate) {
   const Tag<T> d;
   constexpr int L = kLanes<T>;
-  constexpr int kSteps = 2;
+  constexpr int kSteps = MR == kTileRows<NV> ? 2 : 1;
   VecOf<T> acc[MR][NV];
   Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
     Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
@@ -124,25 +141,12 @@ HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
     });
   }
   for (; k > 0; --k, a += next, b += ldb) TileStep<MR, NV, W>(a, lda, b, acc);
-  const auto store = [&](auto raise) POLYATTN_LAMBDA {
-    Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
-      Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-        hn::StoreU(raise(acc[r][v]), d, p.c + r * p.ldc + v * L);
-      });
+  if constexpr (W == Walk::kAlongRows) Raise<MR, NV, T>(p.power, acc);
+  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      hn::StoreU(acc[r][v], d, p.c + r * p.ldc + v * L);
     });
-  };
-  if (p.power == 1) {
-    store([](auto x) POLYATTN_LAMBDA { return x; });
-  } else if (p.power == 2) {
-    store([](auto x) POLYATTN_LAMBDA { return hn::Mul(x, x); });
-  } else if (p.power == 3) {
-    store([](auto x) POLYATTN_LAMBDA { return hn::Mul(x, hn::Mul(x, x)); });
-  } else {
-    store([](auto x) POLYATTN_LAMBDA {
-      const auto x2 = hn::Mul(x, x);
-      return hn::Mul(x2, x2);
-    });
-  }
+  });
 }
 
 // A tile of `rows` <= MR rows, for the ends of a product.
