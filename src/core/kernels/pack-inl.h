@@ -24,6 +24,15 @@ template <typename T>
 inline constexpr DType kDTypeOf =
     std::is_same_v<T, float> ? DType::kF32 : DType::kF64;
 
+// Where the machine itself converts f16, with NaN, inf and the right rounding;
+// elsewhere Highway has a simpler conversion, which is not used.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
+    HWY_TARGET == HWY_AVX3_DL
+inline constexpr bool kHasF16Convert = true;
+#else
+inline constexpr bool kHasF16Convert = false;
+#endif
+
 // `count` elements to T, times scale.
 template <typename T>
 HWY_INLINE void LoadRow(const void* src, DType dtype, std::int64_t index,
@@ -49,7 +58,7 @@ HWY_INLINE void LoadRow(const void* src, DType dtype, std::int64_t index,
         const auto x = hn::BitCast(d, hn::ShiftLeft<16>(wide));
         hn::StoreU(hn::Mul(x, vs), d, dst + i);
       }
-    } else if (dtype == DType::kF16) {
+    } else if (kHasF16Convert && dtype == DType::kF16) {
       const hn::Rebind<hwy::float16_t, Tag<T>> dh;
       for (; i + L <= count; i += L) {
         const auto x = hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(d16, s + i)));
@@ -60,14 +69,6 @@ HWY_INLINE void LoadRow(const void* src, DType dtype, std::int64_t index,
   for (; i < count; ++i)
     dst[i] = static_cast<T>(load_element(src, dtype, index + i)) * scale;
 }
-
-// Highway rounds f32 to f16 correctly only where the machine does it.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
-    HWY_TARGET == HWY_AVX3_DL
-inline constexpr bool kHasF16Convert = true;
-#else
-inline constexpr bool kHasF16Convert = false;
-#endif
 
 // A vector of f32 to bf16 or f16, rounded to nearest even; returns how many of
 // the values written are finite.
