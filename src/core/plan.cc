@@ -35,6 +35,7 @@ ForwardPlan plan_forward(const Problem& p, int strip) {
   constexpr std::int64_t kMostStrips = 12;
   constexpr std::int64_t kLeastStrips = 2;
   constexpr std::int64_t kWantedTasks = 16;
+  constexpr std::int64_t kMostTasks = 32;
   const auto element = static_cast<std::int64_t>(size_of(p.compute));
   ForwardPlan plan{};
   plan.strip = strip;
@@ -52,13 +53,12 @@ ForwardPlan plan_forward(const Problem& p, int strip) {
   const std::int64_t blocks = std::max(ceil_div(strips, most), wanted);
   plan.block_strips = ceil_div(strips, blocks);
   plan.blocks = ceil_div(strips, plan.block_strips);
-  // Short heads go several to a task, which then knows what comes next.
-  constexpr std::int64_t kTaskProducts = 1 << 22;
-  const std::int64_t head = std::max<std::int64_t>(p.n * p.m * (p.d + p.e), 1);
-  plan.heads = plan.blocks > 1
-                   ? 1
-                   : std::clamp<std::int64_t>(kTaskProducts / head, 1,
-                                              ceil_div(heads, kWantedTasks));
+  // Columns of v are walked down once for each strip. Rows a multiple of four
+  // cache lines apart crowd into a quarter of the first-level cache: with
+  // enough strips a copy pays.
+  const bool crowded = p.in.v.stride[2] * element % 256 == 0;
+  plan.copy_v |= crowded && plan.block_strips >= 4;
+  plan.units = std::max<std::int64_t>(heads * plan.blocks / kMostTasks, 1);
   return plan;
 }
 
@@ -86,7 +86,7 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   plan.q_block = round_down(64, strip);
   plan.k_block = std::min<std::int64_t>(120, std::max<std::int64_t>(p.m, 1));
   const std::int64_t shorter = std::min(p.n, p.m);
-  const std::int64_t least = shorter < 1024 ? 128 : 256;
+  const std::int64_t least = shorter < 1024 ? 128 : shorter < 4096 ? 256 : 512;
   const std::int64_t pairs = std::max<std::int64_t>(p.batch * p.kv_heads, 1);
   plan.chunks = std::clamp<std::int64_t>(shorter / least, 1,
                                          ceil_div(kWantedTiles, pairs));

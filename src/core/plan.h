@@ -13,18 +13,30 @@
 
 namespace polyattn {
 
-// Forward: a task is a block of queries of one head, which walks over all keys
-// a block at a time; or several whole heads, if they are short.
+// Elements from row to row of a copy: an odd number of cache lines, so that a
+// column spreads over all sets of the first-level cache.
+template <typename T>
+constexpr std::int64_t spread_width(std::int64_t width) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  return ((width + kLine - 1) / kLine | 1) * kLine;
+}
+
+// Forward: the unit of work is a block of queries of one head, which walks over
+// all keys a block at a time. A task is a few units, so that it knows what
+// comes next.
 struct ForwardPlan {
   std::int64_t strip;         // queries in a full strip
   std::int64_t block_strips;  // strips in a block of queries
   std::int64_t blocks;        // blocks of the longest sequence of a head
-  std::int64_t heads;         // heads in a task: 1 unless blocks is 1
+  std::int64_t units;         // units in a task
   std::int64_t k_block;       // keys in a block
   bool copy_k, copy_v;        // bring rows together and to the compute type
   std::int64_t block_rows() const { return block_strips * strip; }
+  std::int64_t all_units(const Problem& p) const {
+    return p.batch * p.heads * blocks;
+  }
   std::int64_t tasks(const Problem& p) const {
-    return (p.batch * p.heads + heads - 1) / heads * blocks;
+    return (all_units(p) + units - 1) / units;
   }
 };
 
@@ -50,8 +62,8 @@ struct ForwardScratch {
         weights(arena.take<T>(plan.k_block * plan.strip)),
         bias(arena.take<T>(plan.k_block * plan.strip)),
         rows(arena.take<T>(plan.strip * row_width)),
-        k(arena.take<T>(plan.copy_k ? plan.k_block * p.d : 0)),
-        v(arena.take<T>(plan.copy_v ? plan.k_block * p.e : 0)),
+        k(arena.take<T>(plan.copy_k ? plan.k_block * spread_width<T>(p.d) : 0)),
+        v(arena.take<T>(plan.copy_v ? plan.k_block * spread_width<T>(p.e) : 0)),
         shift(arena.take<T>(plan.block_rows())),
         sums(arena.take<RowSums>(plan.block_rows())) {}
 
@@ -61,8 +73,8 @@ struct ForwardScratch {
   T* weights;     // [k_block, W]: scores, then weights
   T* bias;        // [k_block, W]
   T* rows;        // [W, row_width]: rows on their way in or out
-  T* k;           // [k_block, D]
-  T* v;           // [k_block, E]
+  T* k;           // [k_block, spread_width(D)]
+  T* v;           // [k_block, spread_width(E)]
   T* shift;       // [block_rows]
   RowSums* sums;  // [block_rows]
 };
@@ -96,7 +108,7 @@ template <typename T>
 struct ForwardStorage {
   ForwardStorage(Arena& arena, const Problem& p, const ForwardPlan& plan,
                  int workers)
-      : stats(arena.take<AttentionStats>(p.batch * p.heads * plan.blocks)),
+      : stats(arena.take<AttentionStats>(plan.all_units(p))),
         rooms(arena, p, plan, workers) {}
 
   AttentionStats* stats;  // [B * H, blocks]
@@ -154,7 +166,7 @@ template <typename T>
 struct BackwardScratch {
   BackwardScratch(Arena& arena, const Problem& p, const BackwardPlan& plan)
       : row_width((std::max({p.d, p.e, plan.k_block}) + 15) / 16 * 16),
-        ld(plan.q_block + static_cast<std::int64_t>(64 / sizeof(T))),
+        ld(spread_width<T>(plan.q_block)),
         q_columns(arena.take<T>(plan.q_block * p.d)),
         do_columns(arena.take<T>(plan.q_block * p.e)),
         q_panels(arena.take<T>(plan.q_block * panels(p.d, plan))),
@@ -163,8 +175,8 @@ struct BackwardScratch {
         grads(arena.take<T>(plan.k_block * ld)),
         bias(arena.take<T>(plan.k_block * plan.strip)),
         rows(arena.take<T>(plan.strip * row_width)),
-        k(arena.take<T>(plan.copy_k ? plan.k_block * p.d : 0)),
-        v(arena.take<T>(plan.copy_v ? plan.k_block * p.e : 0)),
+        k(arena.take<T>(plan.copy_k ? plan.k_block * spread_width<T>(p.d) : 0)),
+        v(arena.take<T>(plan.copy_v ? plan.k_block * spread_width<T>(p.e) : 0)),
         shift(arena.take<T>(plan.q_block)),
         scale(arena.take<T>(plan.q_block)),
         delta(arena.take<T>(plan.q_block)) {}
@@ -174,20 +186,20 @@ struct BackwardScratch {
   }
 
   std::int64_t row_width;
-  std::int64_t ld;  // an odd number of cache lines, so that columns spread
-  T* q_columns;     // [strips, D, W]: queries times scale
-  T* do_columns;    // [strips, E, W]: d_o times the row scale
-  T* q_panels;      // [D / W, q_block, W]
-  T* do_panels;     // [E / W, q_block, W]
-  T* weights;       // [k_block, ld]: scores, then weights
-  T* grads;         // [k_block, ld]: their gradients
-  T* bias;          // [k_block, W]
-  T* rows;          // [W, row_width]: rows on their way in or out
-  T* k;             // [k_block, D]
-  T* v;             // [k_block, E]
-  T* shift;         // [q_block]
-  T* scale;         // [q_block]
-  T* delta;         // [q_block]: what `sum` subtracts from the gradients
+  std::int64_t ld;
+  T* q_columns;   // [strips, D, W]: queries times scale
+  T* do_columns;  // [strips, E, W]: d_o times the row scale
+  T* q_panels;    // [D / W, q_block, W]
+  T* do_panels;   // [E / W, q_block, W]
+  T* weights;     // [k_block, ld]: scores, then weights
+  T* grads;       // [k_block, ld]: their gradients
+  T* bias;        // [k_block, W]
+  T* rows;        // [W, row_width]: rows on their way in or out
+  T* k;           // [k_block, spread_width(D)]
+  T* v;           // [k_block, spread_width(E)]
+  T* shift;       // [q_block]
+  T* scale;       // [q_block]
+  T* delta;       // [q_block]: what `sum` subtracts from the gradients
 };
 
 template <typename T>

@@ -20,32 +20,38 @@ HWY_BEFORE_NAMESPACE();
 namespace polyattn {
 namespace HWY_NAMESPACE {
 
-// What block 0 of a head is going to read and write.
+// A block of queries of a head: what a task does one after the other.
+struct Unit {
+  std::int64_t head, block;
+
+  // Late blocks of a causal sequence are the long ones: they go first.
+  Unit(const ForwardPlan& plan, std::int64_t number)
+      : head(number / plan.blocks),
+        block(plan.blocks - 1 - number % plan.blocks) {}
+};
+
+// What a unit will read and write first, to be fetched during the one before.
 template <typename T>
-Prefetcher PrefetchHead(const Problem& p, const ForwardPlan& plan,
-                        const AttentionResults& results, std::int64_t head) {
-  const std::int64_t b = head / p.heads, h = head % p.heads;
-  const Sequence seq = p.sequence(b);
+Prefetcher PrefetchUnit(const Problem& p, const ForwardPlan& plan,
+                        const AttentionResults& results, const Unit& unit,
+                        const Unit& before) {
+  const std::int64_t h = unit.head % p.heads;
+  const Sequence seq = p.sequence(unit.head / p.heads);
+  const std::int64_t begin = unit.block * plan.block_rows();
+  const std::int64_t rows = std::min(plan.block_rows(), seq.n - begin);
   Prefetcher next;
-  const auto add = [&](const ConstTensor& t, std::int64_t at, std::int64_t row,
-                       std::int64_t rows) {
-    const auto element = static_cast<std::int64_t>(size_of(t.dtype));
-    const auto* data = static_cast<const std::byte*>(t.data);
-    next.Add(data + row_offset(t.stride, seq.batch, at, row) * element, rows,
-             t.size[3] * element, t.stride[2] * element);
-  };
-  add(p.in.q, h, seq.q_begin, seq.n);
-  add(p.in.k, p.kv_head(h), seq.k_begin, seq.m);
-  add(p.in.v, p.kv_head(h), seq.k_begin, seq.m);
-  add(results.o, h, seq.q_begin, seq.n);
-  const std::int64_t strips = (seq.n + kStrip<T> - 1) / kStrip<T>;
-  const std::int64_t tiles = (seq.m + p.e) / kTileRows<kStripVectors>;
+  next.AddRows(p.in.q, seq.batch, h, seq.q_begin + begin, rows);
+  if (unit.head != before.head) {
+    const std::int64_t keys = std::min(seq.m, plan.k_block);
+    next.AddRows(p.in.k, seq.batch, p.kv_head(h), seq.k_begin, keys);
+    next.AddRows(p.in.v, seq.batch, p.kv_head(h), seq.k_begin, keys);
+  }
+  next.AddRows(results.o, seq.batch, h, seq.q_begin + begin, rows);
   const std::int64_t k_blocks = (seq.m + plan.k_block - 1) / plan.k_block;
-  next.Spread(strips * tiles * std::max<std::int64_t>(k_blocks, 1));
+  next.Spread(plan.block_strips * k_blocks * p.e / kTileRows<kStripVectors>);
   return next;
 }
 
-// One task: a block of a long head, or some short heads.
 template <typename T>
 void RunForwardTask(const Problem& p, const ForwardPlan& plan,
                     const AttentionResults& results,
@@ -53,16 +59,15 @@ void RunForwardTask(const Problem& p, const ForwardPlan& plan,
                     int worker) {
   const ForwardScratch<T> scratch = storage.rooms.of(worker);
   ForwardBlock<T> run(p, plan, results, scratch);
-  // Late blocks of a causal sequence are the long ones: they go first.
-  const std::int64_t block = plan.blocks - 1 - task % plan.blocks;
-  const std::int64_t first = task / plan.blocks * plan.heads;
-  const std::int64_t end = std::min(first + plan.heads, p.batch * p.heads);
-  for (std::int64_t head = first; head < end; ++head) {
+  const std::int64_t first = task * plan.units;
+  const std::int64_t end = std::min(first + plan.units, plan.all_units(p));
+  for (std::int64_t number = first; number < end; ++number) {
+    const Unit unit(plan, number);
     Prefetcher next;
-    const bool more = head + 1 < end;
-    if (more) next = PrefetchHead<T>(p, plan, results, head + 1);
-    storage.stats[head * plan.blocks + block] =
-        run.Run(head / p.heads, head % p.heads, block, more ? &next : nullptr);
+    if (number + 1 < end)
+      next = PrefetchUnit<T>(p, plan, results, Unit(plan, number + 1), unit);
+    storage.stats[unit.head * plan.blocks + unit.block] =
+        run.Run(unit.head / p.heads, unit.head % p.heads, unit.block, next);
   }
 }
 

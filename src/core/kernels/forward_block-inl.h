@@ -63,10 +63,10 @@ class ForwardBlock {
         stats_(!results.stats.empty()),
         counts_(masked_ || stats_ || params_.sum) {}
 
-  // Block number `block` of head h of sequence b; `next`, if any, takes steps
+  // Block number `block` of head h of sequence b; `next` takes its steps
   // meanwhile. Returns its share of the statistics.
   AttentionStats Run(std::int64_t b, std::int64_t h, std::int64_t block,
-                     Prefetcher* next) {
+                     const Prefetcher& next) {
     next_ = next;
     b_ = b;
     h_ = h;
@@ -79,6 +79,7 @@ class ForwardBlock {
     const std::int64_t end = p_.causal_limit(seq_, begin_ + rows_ - 1);
     std::int64_t j = 0;
     do {  // once even without a key, so that the output is zeroed
+      LookAhead(j + plan_.k_block, end);
       KeyBlock(j, std::min(plan_.k_block, end - j));
       j += plan_.k_block;
     } while (j < end);
@@ -145,6 +146,17 @@ class ForwardBlock {
     }
   }
 
+  // Has the keys from j on, up to `end`, fetched during the block before.
+  void LookAhead(std::int64_t j, std::int64_t end) {
+    ahead_ = {};
+    const std::int64_t count = std::min(plan_.k_block, end - j);
+    const std::int64_t g = p_.kv_head(h_), row = seq_.k_begin + j;
+    if (count <= 0) return;
+    ahead_.AddRows(p_.in.k, seq_.batch, g, row, count);
+    ahead_.AddRows(p_.in.v, seq_.batch, g, row, count);
+    ahead_.Spread(strips() * plan_.k_block / kTileRows<kStripVectors>);
+  }
+
   void KeyBlock(std::int64_t j, std::int64_t count) {
     const std::int64_t g = p_.kv_head(h_);
     const RowsView<T> k =
@@ -186,11 +198,11 @@ class ForwardBlock {
     Rows<NV, Walk::kAlongRows, T>(count, p_.d,
                                   {k.data, k.ld, q_strip(s), kW, w_.weights, kW,
                                    at_once ? params_.degree : 1},
-                                  false, next_);
+                                  false, &ahead_);
     if (!at_once) Weights(s, j, clean, count);
     Rows<NV, Walk::kDownColumns, T>(
         p_.e, count, {v.data, v.ld, w_.weights, kW, o_strip(s), kW}, j > 0,
-        next_);
+        &next_);
   }
 
   // Scores to weights, for the strip as a whole.
@@ -343,7 +355,8 @@ class ForwardBlock {
   double full_n_ = 0, full_scale_ = 0;  // of a row that sees all keys
   std::int64_t b_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
   Sequence seq_{};
-  Prefetcher* next_ = nullptr;
+  Prefetcher ahead_;  // fetches the next block of keys, during scores
+  Prefetcher next_;   // fetches for the next block of queries, during output
 };
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

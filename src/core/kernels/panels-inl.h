@@ -12,6 +12,7 @@
 
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/tile-inl.h"
+#include "core/plan.h"
 #include "core/visibility.h"
 #include "hwy/highway.h"
 
@@ -102,11 +103,11 @@ HWY_INLINE RowsView<T> KeyRows(const ConstTensor& t, const Sequence& seq,
   const std::int64_t index =
       row_offset(t.stride, seq.batch, head, seq.k_begin + j);
   if (!needs_copy) return {static_cast<const T*>(t.data) + index, t.stride[2]};
-  const std::int64_t width = t.size[3];
+  const std::int64_t ld = spread_width<T>(t.size[3]);
   for (std::int64_t r = 0; r < count; ++r)
-    LoadRow(t.data, t.dtype, index + r * t.stride[2], width, T{1},
-            copy + r * width);
-  return {copy, width};
+    LoadRow(t.data, t.dtype, index + r * t.stride[2], t.size[3], T{1},
+            copy + r * ld);
+  return {copy, ld};
 }
 
 // Bias and mask of a block of at most kStrip queries, as dst[cols, kStrip].

@@ -1,13 +1,16 @@
 // Brings rows that will be needed soon into the cache, a few lines at a time,
-// between the tiles of the work at hand. Short heads come one after the other
-// from memory, too fast for the machine's own prefetcher to be of help.
+// between the tiles of the work at hand. Many short heads, or short blocks of
+// keys, come one after the other from memory, too fast for the machine's own
+// prefetcher to be of help.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/problem.h"
 #include "hwy/cache_control.h"
+#include "polyattn/tensor.h"
 
 namespace polyattn {
 
@@ -27,6 +30,15 @@ class Prefetcher {
     regions_[count_++] = {static_cast<const std::byte*>(data), rows, bytes,
                           stride};
     lines_ += rows * ((bytes + kLine - 1) / kLine);
+  }
+
+  // `rows` rows of a head of a tensor.
+  void AddRows(const ConstTensor& t, std::int64_t batch, std::int64_t head,
+               std::int64_t row, std::int64_t rows) {
+    const auto element = static_cast<std::int64_t>(size_of(t.dtype));
+    const auto* data = static_cast<const std::byte*>(t.data);
+    Add(data + row_offset(t.stride, batch, head, row) * element, rows,
+        t.size[3] * element, t.stride[2] * element);
   }
 
   // Spreads what there is over this many steps.

@@ -63,7 +63,8 @@ HWY_NOINLINE void MaxPass(const PassArgs<T>& a, T* HWY_RESTRICT top) {
 enum class PassSums {
   kNone,
   kWeight,  // the sum of |w|
-  kAll,     // that, and what the statistics need
+  kStats,   // what the statistics need, for a divisor other than `sum`
+  kAll,     // both, and what the statistics need for `sum`
 };
 
 // The sums of a pass, in registers.
@@ -79,6 +80,9 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
   const Tag<T> d;
   constexpr int L = kLanes<T>, NV = kStripVectors;
   constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
+  constexpr bool kStatistics =
+      kSums == PassSums::kStats || kSums == PassSums::kAll;
+  constexpr bool kTotal = kSums == PassSums::kWeight || kSums == PassSums::kAll;
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto one = hn::Set(d, T{1});
   const auto scale = hn::Set(d, a.bias_scale);
@@ -107,7 +111,7 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
       }
       const auto z = Fn::kShift ? hn::Sub(x, shift[v]) : x;
       VecOf<T> w, dw;
-      if constexpr (kSums == PassSums::kAll) {
+      if constexpr (kStatistics) {
         fn.Both(z, w, dw);
       } else {
         w = fn.Weight(z);
@@ -118,20 +122,19 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
       }
       hn::StoreU(w, d, p);
       const auto absw = kExp ? w : hn::Abs(w);
-      if constexpr (kSums != PassSums::kNone)
-        sum.weight = hn::Add(sum.weight, absw);
-      if constexpr (kSums == PassSums::kAll) {
+      if constexpr (kTotal) sum.weight = hn::Add(sum.weight, absw);
+      if constexpr (kStatistics) {
         auto absx = hn::Abs(x);
         if constexpr (kBias) {
           dw = hn::IfThenElseZero(seen, dw);
           absx = hn::IfThenElseZero(seen, absx);
         }
-        const auto dw2 = hn::Mul(dw, dw);
         sum.top = hn::Max(sum.top, absx);
         sum.weight_sq = hn::MulAdd(w, w, sum.weight_sq);
-        sum.derivative_sq = hn::Add(dw2, sum.derivative_sq);
-        sum.derivative_sq_weight =
-            hn::MulAdd(dw2, absw, sum.derivative_sq_weight);
+        sum.derivative_sq = hn::MulAdd(dw, dw, sum.derivative_sq);
+        if constexpr (kTotal)
+          sum.derivative_sq_weight =
+              hn::MulAdd(hn::Mul(dw, dw), absw, sum.derivative_sq_weight);
       }
     });
   }
@@ -163,8 +166,9 @@ HWY_INLINE void RunWeightPass(const WeightParams<T>& params, bool stats,
                         : WeightPass<false, kSums>(fn, a);
     };
     if constexpr (Fn::kCheap) {
-      if (!stats && !params.sum)
-        return run.template operator()<PassSums::kNone>();
+      if (!params.sum && stats)
+        return run.template operator()<PassSums::kStats>();
+      if (!params.sum) return run.template operator()<PassSums::kNone>();
     }
     if constexpr (Fn::kCheap || std::is_same_v<Fn, ExpFn<T>>) {
       if (!stats) return run.template operator()<PassSums::kWeight>();
