@@ -53,11 +53,6 @@ ForwardPlan plan_forward(const Problem& p, int strip) {
   const std::int64_t blocks = std::max(ceil_div(strips, most), wanted);
   plan.block_strips = ceil_div(strips, blocks);
   plan.blocks = ceil_div(strips, plan.block_strips);
-  // Columns of v are walked down once for each strip. Rows a multiple of four
-  // cache lines apart crowd into a quarter of the first-level cache: with
-  // enough strips a copy pays.
-  const bool crowded = p.in.v.stride[2] * element % 256 == 0;
-  plan.copy_v |= crowded && plan.block_strips >= 4;
   plan.units = std::max<std::int64_t>(heads * plan.blocks / kMostTasks, 1);
   return plan;
 }

@@ -122,7 +122,7 @@ HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
                      bool accumulate) {
   const Tag<T> d;
   constexpr int L = kLanes<T>;
-  constexpr int kSteps = MR == kTileRows<NV> ? 2 : 1;
+  constexpr int kSteps = MR >= 4 ? 2 : 1;
   VecOf<T> acc[MR][NV];
   Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
     Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
@@ -158,11 +158,11 @@ HWY_NOINLINE void EndTile(std::int64_t rows, std::int64_t depth,
 }
 
 // How many rows the next tile takes: all it can, unless that would leave an
-// end of fewer than four, too few to hide the latency of a multiply-add.
+// end of fewer than five, too few to hide the latency of a multiply-add.
 template <int NV>
 HWY_INLINE std::int64_t NextRows(std::int64_t left) {
   constexpr std::int64_t kMost = kTileRows<NV>;
-  if (left >= kMost + 4 || left == kMost) return kMost;
+  if (left >= kMost + 5 || left == kMost) return kMost;
   return left > kMost ? (left + 1) / 2 : left;
 }
 
