@@ -206,7 +206,8 @@ class Bounds {
         dk_error_(zeros(want.dk)),
         dv_error_(zeros(want.dv)),
         bound_(instance.outputs(DType::kF64)) {
-    key_blocks_ = static_cast<double>(p_.m / kLeastKeyBlock + 1);
+    const std::int64_t blocks = p_.m / kLeastKeyBlock + 1;
+    key_blocks_ = static_cast<double>(blocks);
   }
 
   Outputs run() {
@@ -419,8 +420,8 @@ class Bounds {
     const double* q = query_row(q_, row);
     const double* d_o = query_row(d_o_, row);
     double* dq_error = query_row(dq_error_, row);
-    const double rows =
-        static_cast<double>(p_.heads / p_.kv_heads * p_.n + 1) * r_.u;
+    const std::int64_t terms = p_.heads / p_.kv_heads * p_.n + 1;
+    const double rows = static_cast<double>(terms) * r_.u;
     const double size = std::fabs(p_.scale);
     const Pull pull = find_pull(row);
     for (const Key& key : row.keys) {

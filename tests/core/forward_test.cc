@@ -116,14 +116,16 @@ class Plain {
       : c_(c), in_(instance.inputs()), f_(instance.config().activation) {}
 
   double output(std::int64_t i, std::int64_t x) const {
-    const auto scale = static_cast<float>(1 / std::sqrt(double(c_.d)));
+    const auto scale =
+        static_cast<float>(1 / std::sqrt(static_cast<double>(c_.d)));
     std::vector<float> weight;
     float sum = 0, o = 0;
     for (std::int64_t j = 0; j < c_.m; ++j) {
       float s = 0;
       for (std::int64_t y = 0; y < c_.d; ++y)
         s += get(in_.q, i, y) * get(in_.k, j, y);
-      weight.push_back(round(f_.weight(round(s * scale), double(c_.m))));
+      weight.push_back(
+          round(f_.weight(round(s * scale), static_cast<double>(c_.m))));
       sum += std::fabs(weight.back());
     }
     const double row = f_.divisor == Divisor::kSum

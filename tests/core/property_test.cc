@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -158,7 +159,7 @@ void expect_same_rows(const char* what, const Buffer& a, const Buffer& b,
   for_each_index(a.tensor.size, [&](const Extents& x) {
     if (x[2] > last) return;
     const double p = at(a.tensor, x), q = at(b.tensor, x);
-    ASSERT_EQ(std::memcmp(&p, &q, sizeof p), 0)
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(p), std::bit_cast<std::uint64_t>(q))
         << what << ::testing::PrintToString(x) << ' ' << p << ' ' << q;
   });
 }
