@@ -57,7 +57,7 @@ struct Exp2Traits<double> {
 // 2^x for x <= 0 (up to the largest exponent). x = n + r with n an integer and
 // |r| <= 1/2; n is read from the low bits of x + kMagic, and n = kLowest makes
 // the power an exact zero, which is what -inf and everything below give. NaN
-// gives NaN. Error: below 1.2 units in the last place (f32), 1.5 (f64).
+// gives NaN. Error: below 4 u, as tests/core/error_bound.cc derives it.
 template <typename T>
 HWY_INLINE VecOf<T> Exp2(VecOf<T> x) {
   using Traits = Exp2Traits<T>;
