@@ -4,6 +4,9 @@ include(CMakePackageConfigHelpers)
 set(polyattn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/polyattn)
 
 install(TARGETS polyattn_core EXPORT polyattnTargets)
+if(POLYATTN_HAVE_IO)
+  install(TARGETS polyattn_io EXPORT polyattnTargets)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyattn
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
-#include <system_error>
+
+#include "io/atomic_file.h"
 
 namespace polyattn::cli {
 namespace {
@@ -16,15 +18,6 @@ namespace {
 std::filesystem::path folder_of(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? std::filesystem::path(".") : folder;
-}
-
-bool write_whole(const std::string& path, std::string_view text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return false;
-  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  good = std::fflush(file) == 0 && good;
-  good = ::fsync(::fileno(file)) == 0 && good;
-  return std::fclose(file) == 0 && good;
 }
 
 }  // namespace
@@ -50,17 +43,9 @@ void check_writable(const std::string& path) {
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  std::string problem;
-  if (!write_whole(temporary, text)) {
-    problem = std::strerror(errno);
-  } else if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    problem = std::strerror(errno);
-  }
-  if (problem.empty()) return;
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
-  throw std::runtime_error(fmt::format("cannot write {}: {}", path, problem));
+  io::AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 }  // namespace polyattn::cli
