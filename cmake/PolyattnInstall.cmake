@@ -4,12 +4,29 @@ include(CMakePackageConfigHelpers)
 set(polyattn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/polyattn)
 
 install(TARGETS polyattn_core EXPORT polyattnTargets)
+set(left_out)
 if(POLYATTN_HAVE_IO)
   install(TARGETS polyattn_io EXPORT polyattnTargets)
+else()
+  list(APPEND left_out PATTERN io EXCLUDE)
+endif()
+# An export of its own, which only those load who ask for these components and
+# so have torch.
+if(POLYATTN_HAVE_TORCH)
+  set(polyattn_torch_targets polyattn_torch)
+  install(TARGETS ${polyattn_torch_targets} EXPORT polyattnTorchTargets)
+  install(EXPORT polyattnTorchTargets
+    NAMESPACE polyattn::
+    DESTINATION ${polyattn_package_dir})
+  set_target_properties(${polyattn_torch_targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
+else()
+  foreach(room torch nn models)
+    list(APPEND left_out PATTERN ${room} EXCLUDE)
+  endforeach()
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyattn
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h" ${left_out})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/polyattn)
 install(EXPORT polyattnTargets

@@ -1,0 +1,87 @@
+// Attention on torch tensors, with gradients of every order.
+//
+//   at::Tensor o = polyattn::attention(
+//       q, k, v, AttentionOptions().activation("x^3/sqrt(N)").causal(true));
+//
+// The call is that of torch's scaled_dot_product_attention, and so is the
+// meaning of its arguments; polyattn/attention.h has the definition. The same
+// operation is torch.ops.polyattn.attention for Python and TorchScript
+// (src/torch/schema.cc has its signature).
+//
+// On the CPU, floats of 16, 32 and 64 bits go through the kernels of the core;
+// everything else through the same definition in torch ops: other devices,
+// dropout, a bias that wants a gradient, derivatives of the second order and
+// beyond. That takes an N x M matrix of memory.
+//
+// Errors throw c10::Error with a message that begins with [attention].
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Optional.h>
+#include <torch/arg.h>
+
+#include <string>
+
+#include "polyattn/attention.h"
+
+namespace polyattn {
+
+struct AttentionOptions {
+  // A formula (polyattn/activation.h).
+  TORCH_ARG(std::string, activation) = "softmax";
+
+  // Broadcast to [B, H, N, M]. bool: true where the row may see the key.
+  // Floating point: added to the scores; -inf removes the key.
+  TORCH_ARG(c10::optional<at::Tensor>, mask) = c10::nullopt;
+
+  // The probability with which a weight is set to zero, the rest being divided
+  // by 1 - dropout. Drawn from torch's default generator.
+  TORCH_ARG(double, dropout) = 0;
+
+  // causal(true) is Causal::kFirst, as in scaled_dot_product_attention; a mask
+  // may be given as well.
+  TORCH_ARG(Causal, causal) = Causal::kNone;
+
+  // Default: 1/sqrt(D).
+  TORCH_ARG(c10::optional<double>, scale) = c10::nullopt;
+
+  // Let k and v have fewer heads than q: query head h uses key head h / (H/G).
+  TORCH_ARG(bool, gqa) = false;
+
+  // Coefficients of x^0 .. x^P, [P + 1] or one row for each head [H, P + 1],
+  // which stand in for those of the formula: its divisor is kept. They may
+  // want a gradient.
+  TORCH_ARG(c10::optional<at::Tensor>, coefficients) = c10::nullopt;
+
+ public:
+  AttentionOptions& causal(bool on) {
+    return causal(on ? Causal::kFirst : Causal::kNone);
+  }
+};
+
+// q [..., H, N, D], k [..., G, M, D], v [..., G, M, E] -> [..., H, N, E].
+// Leading dimensions are broadcast; with two or three dimensions there is one
+// head, or one batch.
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k,
+                     const at::Tensor& v, const AttentionOptions& options = {});
+
+// Of each attention matrix: [..., H], f64, without gradient.
+struct AttentionNorms {
+  at::Tensor weight;         // ||A||_F, before dropout
+  at::Tensor jacobian;       // ||dA/dS||_F
+  at::Tensor max_abs_score;  // largest |s_ij| that was seen by its row
+  at::Tensor non_finite;     // i64: outputs that are inf or NaN
+};
+
+struct AttentionWithNorms {
+  at::Tensor output;
+  AttentionNorms norms;
+};
+
+// The same, with the norms from the same pass.
+AttentionWithNorms attention_with_norms(const at::Tensor& q,
+                                        const at::Tensor& k,
+                                        const at::Tensor& v,
+                                        const AttentionOptions& options = {});
+
+}  // namespace polyattn

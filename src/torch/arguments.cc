@@ -1,0 +1,206 @@
+// From the arguments of the op to a Call. Every check of what a user hands in
+// is here; messages begin with [attention] and hold both values.
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "torch/call.h"
+
+namespace polyattn {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+void check_tensor(const char* name, const at::Tensor& t, const at::Tensor& q) {
+  TORCH_CHECK(t.defined(), "[attention] ", name, " is an undefined tensor");
+  TORCH_CHECK(t.layout() == at::kStrided, "[attention] ", name, " has layout ",
+              t.layout(), ", not strided");
+  TORCH_CHECK(at::isFloatingType(t.scalar_type()), "[attention] ", name,
+              " has type ", t.scalar_type(), ", which is not floating point");
+  TORCH_CHECK(t.dim() >= 2, "[attention] ", name, " has ", t.dim(),
+              " dimensions, fewer than 2");
+  TORCH_CHECK(t.scalar_type() == q.scalar_type(), "[attention] ", name,
+              " has type ", t.scalar_type(), " != ", q.scalar_type(),
+              " of query");
+  TORCH_CHECK(t.device() == q.device(), "[attention] ", name, " is on ",
+              t.device(), ", query on ", q.device());
+}
+
+void check_mask_tensor(const at::Tensor& mask, const at::Tensor& q) {
+  TORCH_CHECK(mask.layout() == at::kStrided,
+              "[attention] attn_mask has layout ", mask.layout(),
+              ", not strided");
+  TORCH_CHECK(
+      mask.scalar_type() == at::kBool || at::isFloatingType(mask.scalar_type()),
+      "[attention] attn_mask has type ", mask.scalar_type(),
+      ", neither bool nor floating point");
+  TORCH_CHECK(mask.device() == q.device(), "[attention] attn_mask is on ",
+              mask.device(), ", query on ", q.device());
+}
+
+// Heads of a tensor of rows; one without a dimension for them.
+std::int64_t heads_of(const at::Tensor& t) {
+  return t.dim() >= 3 ? t.size(-3) : 1;
+}
+
+// The dimensions before the heads.
+at::IntArrayRef batch_of(const at::Tensor& t) {
+  return t.sizes().slice(
+      0, static_cast<std::size_t>(std::max<std::int64_t>(t.dim() - 3, 0)));
+}
+
+std::int64_t product(at::IntArrayRef sizes) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+Sizes broadcast_batch(at::IntArrayRef a, at::IntArrayRef b, const char* name) {
+  const std::size_t n = std::max(a.size(), b.size());
+  Sizes result(n, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    TORCH_CHECK(x == y || x == 1 || y == 1, "[attention] batch ", b, " of ",
+                name, " does not broadcast with ", a, " of query");
+    result[n - 1 - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+// [batch..., heads, rows, width] of t as [B, heads, rows, width].
+at::Tensor four_dimensional(const at::Tensor& t, at::IntArrayRef batch,
+                            std::int64_t heads) {
+  Sizes full(batch.begin(), batch.end());
+  full.insert(full.end(), {heads, t.size(-2), t.size(-1)});
+  return t.expand(full).reshape(
+      {product(batch), heads, t.size(-2), t.size(-1)});
+}
+
+at::Tensor mask_like(const Call& call, const at::Tensor& mask,
+                     at::IntArrayRef batch) {
+  Sizes full(batch.begin(), batch.end());
+  full.insert(full.end(), {call.q.size(1), call.q.size(2), call.k.size(2)});
+  TORCH_CHECK(at::is_expandable_to(mask.sizes(), full),
+              "[attention] attn_mask of size ", mask.sizes(),
+              " does not broadcast to ", at::IntArrayRef(full));
+  at::Tensor t = mask;
+  while (t.dim() < 4) t = t.unsqueeze(0);
+  if (t.dim() == 4 && batch.size() <= 1) return t;
+  Sizes wanted = full;
+  for (std::size_t i = 1; i <= 3; ++i) {
+    wanted[full.size() - i] = t.size(-static_cast<std::int64_t>(i));
+  }
+  return t.expand(wanted).reshape(
+      {product(batch), t.size(-3), t.size(-2), t.size(-1)});
+}
+
+// Query heads, after checking those of k and v against them.
+std::int64_t common_heads(const at::Tensor& q, const at::Tensor& k,
+                          const at::Tensor& v, bool gqa) {
+  const std::int64_t h = heads_of(q), g = heads_of(k);
+  if (gqa) {
+    TORCH_CHECK(heads_of(v) == g, "[attention] value heads ", heads_of(v),
+                " != key heads ", g);
+    TORCH_CHECK(g == 0 ? h == 0 : h % g == 0, "[attention] query heads ", h,
+                " is not a multiple of key heads ", g);
+    return h;
+  }
+  std::int64_t heads = h;
+  const auto widen = [&](const char* name, std::int64_t other) {
+    TORCH_CHECK(other == heads || other == 1 || heads == 1, "[attention] ",
+                name, " heads ", other, " != query heads ", h,
+                "; grouped heads need enable_gqa");
+    if (heads == 1) heads = other;
+  };
+  widen("key", g);
+  widen("value", heads_of(v));
+  return heads;
+}
+
+void check_coefficients(const Call& call) {
+  const at::Tensor& c = call.coefficients;
+  TORCH_CHECK(call.activation.kind == ActivationKind::kPolynomial,
+              "[attention] coefficients are for polynomials, not for ",
+              call.activation.to_string());
+  TORCH_CHECK(at::isFloatingType(c.scalar_type()),
+              "[attention] coefficients have type ", c.scalar_type(),
+              ", which is not floating point");
+  TORCH_CHECK(c.device() == call.q.device(), "[attention] coefficients are on ",
+              c.device(), ", query on ", call.q.device());
+  TORCH_CHECK(c.dim() == 1 || c.dim() == 2, "[attention] coefficients of size ",
+              c.sizes(), " are neither [P + 1] nor [H, P + 1]");
+  TORCH_CHECK(c.dim() == 1 || c.size(0) == call.q.size(1),
+              "[attention] coefficients for ", c.size(0), " heads, query has ",
+              call.q.size(1));
+  TORCH_CHECK(c.size(-1) >= 1 && c.size(-1) <= kMaxDegree + 1, "[attention] ",
+              c.size(-1), " coefficients, not 1 to ", kMaxDegree + 1);
+}
+
+void check_numbers(const Call& call) {
+  TORCH_CHECK(std::isfinite(call.scale), "[attention] scale ", call.scale,
+              " is not finite");
+  TORCH_CHECK(call.dropout >= 0 && call.dropout < 1, "[attention] dropout_p ",
+              call.dropout, " is not in [0, 1)");
+}
+
+void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 bool gqa, Call& call) {
+  check_tensor("query", q, q);
+  check_tensor("key", k, q);
+  check_tensor("value", v, q);
+  TORCH_CHECK(k.size(-1) == q.size(-1), "[attention] key width ", k.size(-1),
+              " != query width ", q.size(-1));
+  TORCH_CHECK(v.size(-2) == k.size(-2), "[attention] value rows ", v.size(-2),
+              " != key rows ", k.size(-2));
+  const std::int64_t heads = common_heads(q, k, v, gqa);
+  Sizes batch = broadcast_batch(batch_of(q), batch_of(k), "key");
+  batch = broadcast_batch(batch, batch_of(v), "value");
+  call.q = four_dimensional(q, batch, heads);
+  call.k = four_dimensional(k, batch, gqa ? heads_of(k) : heads);
+  call.v = four_dimensional(v, batch, gqa ? heads_of(v) : heads);
+  call.leading = batch;
+  const bool has_heads = std::max({q.dim(), k.dim(), v.dim()}) >= 3;
+  if (has_heads) call.leading.push_back(heads);
+}
+
+}  // namespace
+
+Activation parse_activation(c10::string_view formula) {
+  try {
+    return Activation::parse({formula.data(), formula.size()});
+  } catch (const FormulaError& error) {
+    TORCH_CHECK(false, "[attention] bad activation: ", error.what());
+  }
+}
+
+bool is_bias(const at::Tensor& attn_mask) {
+  return attn_mask.defined() && attn_mask.scalar_type() != at::kBool;
+}
+
+Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+               const AttentionOptions& options) {
+  Call call;
+  call.activation = parse_activation(options.activation());
+  set_tensors(q, k, v, options.gqa(), call);
+  const double width = std::max<double>(static_cast<double>(q.size(-1)), 1);
+  call.scale = options.scale().value_or(1 / std::sqrt(width));
+  call.causal = options.causal();
+  call.dropout = options.dropout();
+  check_numbers(call);
+  if (options.mask() && options.mask()->defined()) {
+    check_mask_tensor(*options.mask(), q);
+    Sizes batch = call.leading;
+    if (!batch.empty()) batch.pop_back();
+    call.attn_mask = mask_like(call, *options.mask(), batch);
+  }
+  if (options.coefficients() && options.coefficients()->defined()) {
+    call.coefficients = *options.coefficients();
+    check_coefficients(call);
+  }
+  return call;
+}
+
+}  // namespace polyattn

@@ -1,0 +1,136 @@
+// The public ops: they check the arguments and choose between the kernels of
+// the core and the composed definition.
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include "torch/call.h"
+#include "torch/composed.h"
+#include "torch/fused.h"
+
+namespace polyattn {
+namespace {
+
+using OptionalTensor = c10::optional<at::Tensor>;
+
+bool wants_gradient(const at::Tensor& t) {
+  return t.defined() && at::GradMode::is_enabled() && t.requires_grad();
+}
+
+// What the kernels can do. The rest goes by the composed definition.
+bool is_fused(const Call& call) {
+  const at::ScalarType type = call.q.scalar_type();
+  const bool known = type == at::kFloat || type == at::kDouble ||
+                     type == at::kBFloat16 || type == at::kHalf;
+  const bool here = call.q.is_cpu() || call.q.is_meta();
+  const bool linear = call.activation.divisor != Divisor::kSum;
+  return known && here && call.dropout == 0 &&
+         !(is_bias(call.attn_mask) && wants_gradient(call.attn_mask)) &&
+         (linear || !wants_gradient(call.coefficients));
+}
+
+FusedResults evaluate(const Call& call, bool norms) {
+  if (is_fused(call)) {
+    return fused_forward({call.q, call.k, call.v, call.attn_mask,
+                          call.coefficients, call.activation.to_string(),
+                          call.scale, static_cast<std::int64_t>(call.causal)},
+                         norms);
+  }
+  FusedResults results{composed_attention(call), {}, {}};
+  if (norms) results.norms = composed_norms(call, results.o.detach());
+  return results;
+}
+
+at::Tensor with_leading(const at::Tensor& t, const Call& call,
+                        at::IntArrayRef rest) {
+  std::vector<std::int64_t> sizes = call.leading;
+  sizes.insert(sizes.end(), rest.begin(), rest.end());
+  return t.reshape(sizes);
+}
+
+at::Tensor output_of(const Call& call, const FusedResults& results) {
+  return with_leading(results.o, call, {results.o.size(2), results.o.size(3)});
+}
+
+Causal causal_of(bool on, c10::string_view alignment) {
+  TORCH_CHECK(alignment == "upper_left" || alignment == "lower_right",
+              "[attention] causal_alignment '", alignment,
+              "' is neither 'upper_left' nor 'lower_right'");
+  if (!on) return Causal::kNone;
+  return alignment == "upper_left" ? Causal::kFirst : Causal::kLast;
+}
+
+Call call_of(const at::Tensor& query, const at::Tensor& key,
+             const at::Tensor& value, const OptionalTensor& attn_mask,
+             double dropout_p, bool is_causal, c10::optional<double> scale,
+             bool enable_gqa, c10::string_view activation,
+             const OptionalTensor& coefficients,
+             c10::string_view causal_alignment) {
+  return make_call(query, key, value,
+                   AttentionOptions()
+                       .activation({activation.data(), activation.size()})
+                       .mask(attn_mask)
+                       .dropout(dropout_p)
+                       .causal(causal_of(is_causal, causal_alignment))
+                       .scale(scale)
+                       .gqa(enable_gqa)
+                       .coefficients(coefficients));
+}
+
+template <typename... Arguments>
+at::Tensor attention_op(Arguments... arguments) {
+  const Call call = call_of(arguments...);
+  return output_of(call, evaluate(call, false));
+}
+
+template <typename... Arguments>
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+attention_with_norms_op(Arguments... arguments) {
+  const Call call = call_of(arguments...);
+  const FusedResults results = evaluate(call, true);
+  const auto column = [&](std::int64_t i) {
+    return with_leading(results.norms.select(2, i), call, {});
+  };
+  // The square of the Jacobian's norm is a difference with divisor sum, and
+  // rounding may leave it below zero where the norm is zero.
+  return {output_of(call, results), column(0).sqrt(),
+          column(1).clamp_min(0).sqrt(), column(2).clone(),
+          column(3).to(at::kLong)};
+}
+
+// The signature of both, for the templates above.
+template <template <typename...> class Apply>
+using WithArguments =
+    Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
+          const OptionalTensor&, double, bool, c10::optional<double>, bool,
+          c10::string_view, const OptionalTensor&, c10::string_view>;
+
+template <typename... Arguments>
+struct AttentionOps {
+  static constexpr auto kAttention = attention_op<Arguments...>;
+  static constexpr auto kWithNorms = attention_with_norms_op<Arguments...>;
+};
+
+std::string canonical_formula(c10::string_view formula) {
+  return parse_activation(formula).to_string();
+}
+
+std::vector<double> polynomial_coefficients(c10::string_view formula) {
+  const Activation a = parse_activation(formula);
+  TORCH_CHECK(a.kind == ActivationKind::kPolynomial, "[attention] ",
+              a.to_string(), " is not a polynomial");
+  return {a.coefficient.begin(), a.coefficient.begin() + a.degree + 1};
+}
+
+}  // namespace
+}  // namespace polyattn
+
+TORCH_LIBRARY_IMPL(polyattn, CompositeImplicitAutograd, m) {
+  using Ops = polyattn::WithArguments<polyattn::AttentionOps>;
+  m.impl("attention", Ops::kAttention);
+  m.impl("attention_with_norms", Ops::kWithNorms);
+}
+
+TORCH_LIBRARY_IMPL(polyattn, CatchAll, m) {
+  m.impl("canonical_formula", polyattn::canonical_formula);
+  m.impl("polynomial_coefficients", polyattn::polynomial_coefficients);
+}

@@ -1,0 +1,216 @@
+#include "torch/composed.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+namespace polyattn {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// In the precision of the computation, and once for each query head.
+at::Tensor widened(const at::Tensor& t, std::int64_t heads) {
+  const at::Tensor wide = t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
+  if (t.size(1) == heads || t.size(1) == 0) return wide;
+  return wide.repeat_interleave(heads / t.size(1), 1);
+}
+
+// What each row may see, broadcast to [B, H, N, M]; undefined if everything.
+at::Tensor visible_keys(const Call& call) {
+  const std::int64_t n = call.q.size(2), m = call.k.size(2);
+  at::Tensor visible;
+  if (is_bias(call.attn_mask)) {
+    visible = call.attn_mask.detach().ne(-kInf);
+  } else if (call.attn_mask.defined()) {
+    visible = call.attn_mask;
+  }
+  if (call.causal == Causal::kNone) return visible;
+  const std::int64_t shift = call.causal == Causal::kLast ? m - n : 0;
+  const at::Tensor past =
+      at::ones({n, m}, call.q.options().dtype(at::kBool)).tril(shift);
+  return visible.defined() ? visible.logical_and(past)
+                           : past.view({1, 1, n, m});
+}
+
+// The scores and what a row sees of them.
+struct Scores {
+  at::Tensor s;        // [B, H, N, M]; zero where not visible
+  at::Tensor visible;  // undefined if everything
+  at::Tensor n;        // keys that the row sees, [.., .., N or 1, 1]
+
+  at::Tensor zero_hidden(const at::Tensor& t) const {
+    return visible.defined() ? t.masked_fill(visible.logical_not(), 0) : t;
+  }
+};
+
+Scores scores_of(const Call& call) {
+  const std::int64_t heads = call.q.size(1), m = call.k.size(2);
+  const at::Tensor q = widened(call.q, heads), k = widened(call.k, heads);
+  Scores scores;
+  at::Tensor s = at::matmul(q * call.scale, k.transpose(2, 3));
+  scores.visible = visible_keys(call);
+  if (is_bias(call.attn_mask)) {
+    const at::Tensor bias = call.attn_mask.to(s.scalar_type());
+    s = s + bias.masked_fill(bias.detach().eq(-kInf), 0);
+  }
+  if (scores.visible.defined()) {
+    at::Tensor seen = scores.visible;
+    if (seen.size(3) != m) seen = seen.expand({-1, -1, -1, m});
+    scores.n = seen.sum(3, true).to(s.scalar_type());
+  } else {
+    scores.n = at::full({1, 1, 1, 1}, static_cast<double>(m), s.options());
+  }
+  scores.s = scores.zero_hidden(s);
+  return scores;
+}
+
+// Coefficient of x^i, broadcast to [B, H, N, M].
+at::Tensor coefficient(const Call& call, const at::Tensor& s, std::int64_t i) {
+  if (!call.coefficients.defined()) {
+    return at::full({1, 1, 1, 1},
+                    call.activation.coefficient[static_cast<std::size_t>(i)],
+                    s.options());
+  }
+  return call.coefficients.select(-1, i)
+      .to(s.scalar_type())
+      .view({1, -1, 1, 1});
+}
+
+// Its value, or its derivative by x.
+at::Tensor polynomial(const Call& call, const at::Tensor& s, bool derivative) {
+  const std::int64_t degree = call.coefficients.defined()
+                                  ? call.coefficients.size(-1) - 1
+                                  : call.activation.degree;
+  const std::int64_t last = derivative ? 1 : 0;
+  at::Tensor w = at::zeros_like(s);
+  for (std::int64_t i = degree; i >= last; --i) {
+    const at::Tensor c = coefficient(call, s, i);
+    w = w * s + (derivative ? c * i : c);
+  }
+  return w;
+}
+
+at::Tensor shifted_exp(const Scores& scores) {
+  at::Tensor s = scores.s.detach();
+  if (s.size(3) == 0) return scores.s;
+  if (scores.visible.defined()) {
+    s = s.masked_fill(scores.visible.logical_not(), -kInf);
+  }
+  const at::Tensor top = s.amax(3, true);
+  return (scores.s - top.masked_fill(top.eq(-kInf), 0)).exp();
+}
+
+at::Tensor sigmoid_of(const Call& call, const Scores& scores) {
+  return call.activation.log_n_bias
+             ? (scores.s - scores.n.clamp_min(1).log()).sigmoid()
+             : scores.s.sigmoid();
+}
+
+at::Tensor relu_power(const at::Tensor& s, int power) {
+  at::Tensor w = at::ones_like(s);
+  const at::Tensor positive = s.relu();
+  for (int i = 0; i < power; ++i) w = w * positive;
+  return power == 0 ? s.gt(0).to(s.scalar_type()) : w;
+}
+
+// The weights before the divisor.
+at::Tensor raw_weights(const Call& call, const Scores& scores) {
+  const Activation& a = call.activation;
+  switch (a.kind) {
+    case ActivationKind::kSoftmax:
+      return scores.zero_hidden(shifted_exp(scores));
+    case ActivationKind::kPolynomial:
+      return scores.zero_hidden(polynomial(call, scores.s, false));
+    case ActivationKind::kSigmoid:
+      return scores.zero_hidden(sigmoid_of(call, scores) * a.gain);
+    case ActivationKind::kRelu:
+      return scores.zero_hidden(relu_power(scores.s, a.degree) * a.gain);
+  }
+  return {};
+}
+
+// Their derivatives by the scores.
+at::Tensor raw_derivatives(const Call& call, const Scores& scores) {
+  const Activation& a = call.activation;
+  switch (a.kind) {
+    case ActivationKind::kSoftmax:
+      return scores.zero_hidden(shifted_exp(scores));
+    case ActivationKind::kPolynomial:
+      return scores.zero_hidden(polynomial(call, scores.s, true));
+    case ActivationKind::kSigmoid: {
+      const at::Tensor w = sigmoid_of(call, scores);
+      return scores.zero_hidden(w * (1 - w) * a.gain);
+    }
+    case ActivationKind::kRelu:
+      return scores.zero_hidden(relu_power(scores.s, a.degree - 1) *
+                                (a.gain * a.degree));
+  }
+  return {};
+}
+
+// 1/divisor of each row; zero for a row that sees nothing or sums to zero.
+at::Tensor row_scale(const Call& call, const Scores& scores,
+                     const at::Tensor& raw) {
+  const auto inverse = [](const at::Tensor& t) {
+    const at::Tensor zero = t.eq(0);
+    return t.masked_fill(zero, 1).reciprocal().masked_fill(zero, 0);
+  };
+  switch (call.activation.divisor) {
+    case Divisor::kOne:
+      return at::ones({1, 1, 1, 1}, raw.options());
+    case Divisor::kSqrtN:
+      return inverse(scores.n).sqrt();
+    case Divisor::kN:
+      return inverse(scores.n);
+    case Divisor::kSum:
+      return inverse(raw.abs().sum(3, true));
+  }
+  return {};
+}
+
+// ||dA/dS||_F^2, [B, H]. With divisor sum, a row's Jacobian is
+// diag(w') / Z - w (sign(w) w')^T / Z^2, where Z = sum |w|.
+at::Tensor jacobian_sq(const Call& call, const Scores& scores,
+                       const at::Tensor& raw, const at::Tensor& scale) {
+  const at::Tensor d = raw_derivatives(call, scores) * scale;
+  if (call.activation.divisor != Divisor::kSum) return d.square().sum({2, 3});
+  const at::Tensor w = raw * scale, d_sq = d.square();
+  const at::Tensor row = d_sq.sum(3) - 2 * (w.abs() * d_sq).sum(3) +
+                         w.square().sum(3) * d_sq.sum(3);
+  return row.sum(2);
+}
+
+}  // namespace
+
+at::Tensor composed_weights(const Call& call) {
+  const Scores scores = scores_of(call);
+  const at::Tensor raw = raw_weights(call, scores);
+  return raw * row_scale(call, scores, raw);
+}
+
+at::Tensor composed_attention(const Call& call) {
+  at::Tensor weights = composed_weights(call);
+  if (call.dropout > 0) weights = at::dropout(weights, call.dropout, true);
+  return at::matmul(weights, widened(call.v, call.q.size(1)))
+      .to(call.q.scalar_type());
+}
+
+at::Tensor composed_norms(const Call& call, const at::Tensor& o) {
+  const at::NoGradGuard no_grad;
+  Call wide = call;
+  wide.q = call.q.to(at::kDouble);
+  wide.k = call.k.to(at::kDouble);
+  const Scores scores = scores_of(wide);
+  const at::Tensor raw = raw_weights(wide, scores);
+  const at::Tensor scale = row_scale(wide, scores, raw);
+  const at::Tensor top = scores.s.numel() == 0
+                             ? at::zeros({o.size(0), o.size(1)}, raw.options())
+                             : scores.s.abs().amax({2, 3});
+  return at::stack({(raw * scale).square().sum({2, 3}),
+                    jacobian_sq(wide, scores, raw, scale), top,
+                    at::isfinite(o).logical_not().sum({2, 3}).to(at::kDouble)},
+                   2);
+}
+
+}  // namespace polyattn

@@ -1,0 +1,192 @@
+// The fused ops on the CPU: views of the tensors, workspace and threads for the
+// kernels of the core.
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <vector>
+
+#include "polyattn/attention.h"
+#include "torch/call.h"
+#include "torch/layout.h"
+#include "torch/parallel.h"
+#include "torch/parts.h"
+
+namespace polyattn {
+namespace {
+
+using OptionalTensor = c10::optional<at::Tensor>;
+
+AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
+                          double scale, std::int64_t causal) {
+  return {
+      .activation = parse_activation(activation),
+      .scale = scale,
+      .causal = static_cast<Causal>(causal),
+      .compute = q.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32};
+}
+
+// Bytes from torch's allocator.
+class Workspace {
+ public:
+  explicit Workspace(std::size_t bytes)
+      : bytes_(at::empty({static_cast<std::int64_t>(bytes)}, at::kByte)) {}
+  std::span<std::byte> span() {
+    return {static_cast<std::byte*>(bytes_.data_ptr()),
+            static_cast<std::size_t>(bytes_.numel())};
+  }
+
+ private:
+  at::Tensor bytes_;
+};
+
+void run_forward(const Part& part, const AttentionResults& results) {
+  TorchParallel parallel;
+  const AttentionInputs in = part.inputs();
+  Workspace workspace(
+      attention_forward_workspace(in, part.config, parallel.workers()));
+  attention_forward(in, part.config, results, workspace.span(), parallel);
+}
+
+void copy_norms(const Part& part, const std::vector<AttentionStats>& stats,
+                const at::Tensor& norms) {
+  auto to = norms.accessor<double, 3>();
+  auto from = stats.begin();
+  for (std::int64_t b = 0; b < part.q.size(0); ++b) {
+    for (std::int64_t h = part.first; h < part.first + part.count; ++h) {
+      to[b][h][0] = from->weight_sq;
+      to[b][h][1] = from->jacobian_sq;
+      to[b][h][2] = from->max_abs_score;
+      to[b][h][3] = static_cast<double>(from->non_finite);
+      ++from;
+    }
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> forward(
+    const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+    const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
+    c10::string_view activation, double scale, std::int64_t causal,
+    bool norms) {
+  const at::Tensor o = empty_output(q, v.size(3)), rows = empty_rows(q);
+  const at::Tensor statistics = empty_norms(q, norms);
+  const AttentionConfig config = config_of(q, activation, scale, causal);
+  for (const Part& part :
+       parts_of({q, k, v, attn_mask.value_or(at::Tensor()),
+                 coefficients.value_or(at::Tensor()), config})) {
+    std::vector<AttentionStats> stats(
+        norms ? static_cast<std::size_t>(q.size(0) * part.count) : 0);
+    run_forward(part, {.o = view_of(heads_of(o, part.first, part.count, 1)),
+                       .rows = part.rows(rows),
+                       .stats = stats});
+    if (norms) copy_norms(part, stats, statistics);
+  }
+  return {o, rows, statistics};
+}
+
+// The output is linear in the coefficients, so the derivative by the m-th is
+// the product of d_o with the output of x^m alone: a forward pass for each.
+void add_coefficient_gradient(const Part& part, const at::Tensor& d_o,
+                              const at::Tensor& gradient) {
+  Part monomial = part;
+  Activation& activation = monomial.config.activation;
+  // Powers overflow f16 long before their sum with small coefficients does.
+  const bool is_double = part.q.scalar_type() == at::kDouble;
+  const at::Tensor o =
+      at::empty(d_o.sizes(), is_double ? at::kDouble : at::kFloat);
+  for (int m = 0; m < gradient.size(0); ++m) {
+    activation.degree = m;
+    activation.coefficient.fill(0);
+    activation.coefficient[static_cast<std::size_t>(m)] = 1;
+    run_forward(monomial, {.o = view_of(o)});
+    gradient[m] += at::sum(o.to(at::kDouble) * d_o);
+  }
+}
+
+// The gradient of a key head is the sum over its group of query heads. Where
+// each query head is a part of its own, the parts are added up.
+class Gradient {
+ public:
+  // Without query heads no part writes to it.
+  Gradient(const at::Tensor& like, bool wanted, bool no_heads)
+      : total_(wanted ? empty_gradient(like) : at::Tensor()) {
+    if (wanted && no_heads) total_.zero_();
+  }
+
+  std::optional<Tensor> view_for(const Part& part, std::int64_t group) {
+    if (!total_.defined()) return {};
+    const at::Tensor own = heads_of(total_, part.first, part.count, group);
+    const bool first = part.count > 1 || part.first % group == 0;
+    piece_ = first ? own : at::empty_like(own);
+    sum_ = first ? at::Tensor() : own;
+    return view_of(piece_);
+  }
+
+  void finish_part() {
+    if (sum_.defined()) sum_ += piece_;
+    sum_ = at::Tensor();
+  }
+
+  const at::Tensor& total() const { return total_; }
+
+ private:
+  at::Tensor total_, piece_, sum_;
+};
+
+struct Gradients {
+  Gradient dq, dk, dv;
+
+  void run(const Part& part, const AttentionBackwardInputs& backward) {
+    TorchParallel parallel;
+    const AttentionInputs in = part.inputs();
+    Workspace workspace(
+        attention_backward_workspace(in, part.config, parallel.workers()));
+    attention_backward(in, part.config, backward,
+                       {.dq = dq.view_for(part, 1),
+                        .dk = dk.view_for(part, part.group),
+                        .dv = dv.view_for(part, part.group)},
+                       workspace.span(), parallel);
+    dk.finish_part();
+    dv.finish_part();
+  }
+};
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward(
+    const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
+    const at::Tensor& v, const OptionalTensor& attn_mask,
+    const OptionalTensor& coefficients, const at::Tensor& o,
+    const at::Tensor& rows, c10::string_view activation, double scale,
+    std::int64_t causal, std::array<bool, 4> wanted) {
+  const bool no_heads = q.size(1) == 0;
+  Gradients gradients{{q, wanted[0], no_heads},
+                      {k, wanted[1], no_heads},
+                      {v, wanted[2], no_heads}};
+  const at::Tensor c = coefficients.value_or(at::Tensor());
+  const at::Tensor dc =
+      wanted[3] ? at::zeros(c.sizes(), at::kDouble) : at::Tensor();
+  const AttentionConfig config = config_of(q, activation, scale, causal);
+  for (const Part& part :
+       parts_of({q, k, v, attn_mask.value_or(at::Tensor()), c, config})) {
+    const at::Tensor own_d_o =
+        with_dense_rows(heads_of(d_o, part.first, part.count, 1));
+    const at::Tensor own_o = heads_of(o, part.first, part.count, 1);
+    if (wanted[0] || wanted[1] || wanted[2]) {
+      gradients.run(part, {.d_o = view_of(own_d_o),
+                           .o = view_of(own_o),
+                           .rows = part.rows(rows)});
+    }
+    if (wanted[3]) {
+      add_coefficient_gradient(part, own_d_o,
+                               c.dim() == 2 ? dc[part.first] : dc);
+    }
+  }
+  return {gradients.dq.total(), gradients.dk.total(), gradients.dv.total(),
+          wanted[3] ? dc.to(c.scalar_type()) : dc};
+}
+
+}  // namespace
+}  // namespace polyattn
+
+TORCH_LIBRARY_IMPL(polyattn, CPU, m) {
+  m.impl("_fused_forward", polyattn::forward);
+  m.impl("_fused_backward", polyattn::backward);
+}

@@ -1,0 +1,33 @@
+// The signatures of the ops. Their implementations: attention.cc (the public
+// ones), cpu.cc, meta.cc, autograd.cc and autocast.cc.
+#include <torch/library.h>
+
+// The arguments and their order are those of scaled_dot_product_attention;
+// what it does not have comes last. causal_alignment: "upper_left", or
+// "lower_right" (the last query is aligned with the last key).
+#define POLYATTN_ATTENTION_ARGUMENTS                                  \
+  "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, " \
+  "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, " \
+  "bool enable_gqa=False, str activation=\"softmax\", "               \
+  "Tensor? coefficients=None, str causal_alignment=\"upper_left\")"
+
+TORCH_LIBRARY(polyattn, m) {
+  m.def("attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
+  m.def("attention_with_norms" POLYATTN_ATTENTION_ARGUMENTS
+        " -> (Tensor output, Tensor weight_norm, Tensor jacobian_norm, "
+        "Tensor max_abs_score, Tensor non_finite)");
+
+  m.def(
+      "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? attn_mask, "
+      "Tensor? coefficients, str activation, float scale, int causal, "
+      "bool norms) -> (Tensor o, Tensor rows, Tensor norms)");
+  m.def(
+      "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
+      "Tensor? attn_mask, Tensor? coefficients, Tensor o, Tensor rows, "
+      "str activation, float scale, int causal, bool[4] wanted) "
+      "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
+
+  // For Python, which has no parser of its own.
+  m.def("canonical_formula(str formula) -> str");
+  m.def("polynomial_coefficients(str formula) -> float[]");
+}
