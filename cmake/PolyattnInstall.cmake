@@ -13,7 +13,7 @@ endif()
 # An export of its own, which only those load who ask for these components and
 # so have torch.
 if(POLYATTN_HAVE_TORCH)
-  set(polyattn_torch_targets polyattn_torch)
+  set(polyattn_torch_targets polyattn_torch polyattn_nn polyattn_models)
   install(TARGETS ${polyattn_torch_targets} EXPORT polyattnTorchTargets)
   install(EXPORT polyattnTorchTargets
     NAMESPACE polyattn::

@@ -1,0 +1,129 @@
+// Multi-head attention with projections, for any activation.
+//
+//   Attention attention(AttentionOptions(192, 3).activation("x^3/sqrt(N)"));
+//   torch::Tensor y = attention->forward(x);  // [B, N, C] -> [B, N, C]
+//
+// Parameters bear the names and shapes of torch.nn.MultiheadAttention, so that
+// states interchange: in_proj_weight [(H + 2G) D, C] with the rows of q, k and
+// v in this order, in_proj_bias, out_proj.weight [C, H D], out_proj.bias. Where
+// asked for: q_norm.weight and k_norm.weight [D], score_scale [H], coefficients
+// [P + 1] or [H, P + 1].
+//
+// Letters as in docs/design.md; C is the width of the rows, `dim`.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyattn/nn/kv_cache.h"
+#include "polyattn/nn/norm.h"
+#include "polyattn/nn/rotary.h"
+#include "polyattn/torch/attention.h"
+
+namespace polyattn::nn {
+
+struct AttentionOptions {
+  AttentionOptions(std::int64_t dim, std::int64_t heads)
+      : dim_(dim), heads_(heads) {}
+
+  TORCH_ARG(std::int64_t, dim);
+  TORCH_ARG(std::int64_t, heads);
+  // Default: heads.
+  TORCH_ARG(std::optional<std::int64_t>, kv_heads) = std::nullopt;
+  // Default: dim / heads.
+  TORCH_ARG(std::optional<std::int64_t>, head_dim) = std::nullopt;
+  // A formula (polyattn/activation.h).
+  TORCH_ARG(std::string, activation) = "softmax";
+  TORCH_ARG(bool, bias) = true;
+  TORCH_ARG(bool, causal) = false;
+  // Of the attention weights, in training.
+  TORCH_ARG(double, dropout) = 0;
+  // Of the output of out_proj, in training.
+  TORCH_ARG(double, projection_dropout) = 0;
+  TORCH_ARG(std::optional<RotaryOptions>, rotary) = std::nullopt;
+  // Of each row of q and k, before they are turned: none, layer (without bias)
+  // or rms.
+  TORCH_ARG(std::string, qk_norm) = "none";
+  // A learned factor of the scores for each head, 1/sqrt(D) at first.
+  TORCH_ARG(bool, learned_scale) = false;
+  // Of a polynomial: none, shared (one set for all heads) or head.
+  TORCH_ARG(std::string, learned_coefficients) = "none";
+  // false: the same in plain torch ops, with an N x M matrix, to measure
+  // against. Knows softmax, c x^p, c x^p/sqrt(N) and c x^p/N, full or causal;
+  // no mask, no learned coefficients, no norms.
+  TORCH_ARG(bool, fused) = true;
+};
+
+class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
+ public:
+  explicit AttentionImpl(const AttentionOptions& options_);
+
+  void reset() override;
+
+  // Values that no initialisation draws: norms, score_scale, coefficients.
+  void reset_learned();
+
+  // x [B, N, C]. The mask broadcasts to [B, H, N, N], as polyattn::attention
+  // has it: bool, true where the row may see the key, or added to the scores.
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask = {});
+
+  // Appends the keys and values of x, and attends causally to all that are
+  // stored: in steps of any length the result is that of the whole sequence.
+  torch::Tensor forward(const torch::Tensor& x, KvCache& cache);
+
+  // Queries of x [B, N, C], keys and values of context [B, M, C].
+  torch::Tensor cross_forward(const torch::Tensor& x,
+                              const torch::Tensor& context,
+                              const torch::Tensor& mask = {});
+
+  // While on, every call also computes the norms of its attention matrices.
+  void watch_norms(bool on);
+
+  // Those of the last call, each [B, H]; empty if it was not watched.
+  const std::optional<AttentionNorms>& norms() const { return norms_; }
+
+  std::int64_t kv_heads() const;
+  std::int64_t head_dim() const;
+
+  AttentionOptions options;
+  torch::Tensor in_proj_weight;
+  torch::Tensor in_proj_bias;
+  torch::nn::Linear out_proj{nullptr};
+  Norm q_norm{nullptr};
+  Norm k_norm{nullptr};
+  torch::Tensor score_scale;
+  torch::Tensor coefficients;
+
+ private:
+  // [B, H, N, D], [B, G, M, D], [B, G, M, D].
+  struct Heads {
+    torch::Tensor q, k, v;
+  };
+
+  void register_projections();
+  void register_learned();
+  Heads project(const torch::Tensor& x, std::int64_t first);
+  Heads project_cross(const torch::Tensor& x, const torch::Tensor& context);
+  Heads finish(const Heads& rows, std::int64_t first);
+  torch::Tensor attend(const Heads& heads, const torch::Tensor& mask,
+                       Causal causal);
+  torch::Tensor weighted(const Heads& heads, const torch::Tensor& mask,
+                         Causal causal);
+  void check_rows(const char* name, const torch::Tensor& x) const;
+
+  std::optional<Rotary> rotary_;
+  std::optional<AttentionNorms> norms_;
+  bool watching_ = false;
+};
+
+TORCH_MODULE(Attention);
+
+// The attention modules inside a module, itself included, in the order of their
+// registration: for watching the norms of a model.
+std::vector<AttentionImpl*> attention_layers(torch::nn::Module& module);
+
+}  // namespace polyattn::nn

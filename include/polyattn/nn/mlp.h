@@ -1,0 +1,39 @@
+// fc2(dropout(gelu(fc1(x)))), then dropout.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+
+namespace polyattn::nn {
+
+struct MlpOptions {
+  MlpOptions(std::int64_t dim, std::int64_t hidden)
+      : dim_(dim), hidden_(hidden) {}
+
+  TORCH_ARG(std::int64_t, dim);
+  TORCH_ARG(std::int64_t, hidden);
+  // Of gelu, as torch calls it: none, or tanh as GPT-2 has it.
+  TORCH_ARG(std::string, approximate) = "none";
+  TORCH_ARG(bool, bias) = true;
+  TORCH_ARG(double, dropout) = 0;
+  // false: torch's own gelu, to measure against.
+  TORCH_ARG(bool, fused) = true;
+};
+
+class MlpImpl : public torch::nn::Cloneable<MlpImpl> {
+ public:
+  explicit MlpImpl(const MlpOptions& options_);
+
+  void reset() override;
+  torch::Tensor forward(const torch::Tensor& x);
+
+  MlpOptions options;
+  torch::nn::Linear fc1{nullptr};
+  torch::nn::Linear fc2{nullptr};
+};
+
+TORCH_MODULE(Mlp);
+
+}  // namespace polyattn::nn

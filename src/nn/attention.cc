@@ -1,0 +1,228 @@
+#include "polyattn/nn/attention.h"
+
+#include <cmath>
+#include <utility>
+
+#include "nn/attention_checks.h"
+#include "nn/eager.h"
+
+namespace polyattn::nn {
+namespace {
+
+constexpr double kQkNormEps = 1e-6;
+
+// The coefficients of the formula: [P + 1].
+torch::Tensor formula_coefficients(const Activation& activation) {
+  const auto count = static_cast<std::size_t>(activation.degree) + 1;
+  const std::vector<double> values(
+      activation.coefficient.begin(),
+      activation.coefficient.begin() + static_cast<std::ptrdiff_t>(count));
+  return torch::tensor(values, torch::kDouble);
+}
+
+// [B, N, heads * D] -> [B, N, heads, D].
+torch::Tensor by_head(const torch::Tensor& rows, std::int64_t head_dim) {
+  return rows.unflatten(-1, {rows.size(-1) / head_dim, head_dim});
+}
+
+}  // namespace
+
+AttentionImpl::AttentionImpl(const AttentionOptions& options_)
+    : options(options_) {
+  check_attention_options(options);
+  AttentionImpl::reset();
+}
+
+std::int64_t AttentionImpl::kv_heads() const {
+  return options.kv_heads().value_or(options.heads());
+}
+
+std::int64_t AttentionImpl::head_dim() const {
+  return options.head_dim().value_or(options.dim() / options.heads());
+}
+
+void AttentionImpl::reset() {
+  register_projections();
+  register_learned();
+  reset_learned();
+  rotary_.reset();
+  if (options.rotary()) rotary_.emplace(*options.rotary(), head_dim());
+}
+
+void AttentionImpl::register_projections() {
+  const std::int64_t width = options.heads() * head_dim();
+  const std::int64_t rows = width + 2 * kv_heads() * head_dim();
+  in_proj_weight =
+      register_parameter("in_proj_weight", torch::empty({rows, options.dim()}));
+  torch::nn::init::xavier_uniform_(in_proj_weight);
+  out_proj = register_module(
+      "out_proj",
+      torch::nn::Linear(
+          torch::nn::LinearOptions(width, options.dim()).bias(options.bias())));
+  if (!options.bias()) return;
+  in_proj_bias = register_parameter("in_proj_bias", torch::zeros({rows}));
+  torch::nn::init::zeros_(out_proj->bias);
+}
+
+void AttentionImpl::register_learned() {
+  if (options.qk_norm() != "none") {
+    const auto norm = NormOptions(head_dim())
+                          .kind(options.qk_norm())
+                          .bias(false)
+                          .eps(kQkNormEps);
+    q_norm = register_module("q_norm", Norm(norm));
+    k_norm = register_module("k_norm", Norm(norm));
+  }
+  if (options.learned_scale()) {
+    score_scale =
+        register_parameter("score_scale", torch::empty({options.heads()}));
+  }
+  if (options.learned_coefficients() != "none") {
+    const std::int64_t count =
+        Activation::parse(options.activation()).degree + 1;
+    coefficients = register_parameter(
+        "coefficients", options.learned_coefficients() == "head"
+                            ? torch::empty({options.heads(), count})
+                            : torch::empty({count}));
+  }
+}
+
+void AttentionImpl::reset_learned() {
+  const torch::NoGradGuard no_grad;
+  if (q_norm) q_norm->reset_parameters();
+  if (k_norm) k_norm->reset_parameters();
+  if (score_scale.defined()) {
+    score_scale.fill_(1 / std::sqrt(static_cast<double>(head_dim())));
+  }
+  if (coefficients.defined()) {
+    coefficients.copy_(
+        formula_coefficients(Activation::parse(options.activation())));
+  }
+}
+
+// One product and a split: the gradients of q, k and v are put together by one
+// cat, and the heads are views that the kernels read where they lie.
+AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
+                                            std::int64_t first) {
+  const std::int64_t q_width = options.heads() * head_dim();
+  const std::int64_t k_width = kv_heads() * head_dim();
+  const auto parts = torch::linear(x, in_proj_weight, in_proj_bias)
+                         .split_with_sizes({q_width, k_width, k_width}, -1);
+  return finish({parts[0], parts[1], parts[2]}, first);
+}
+
+AttentionImpl::Heads AttentionImpl::project_cross(
+    const torch::Tensor& x, const torch::Tensor& context) {
+  const std::int64_t q_width = options.heads() * head_dim();
+  const std::int64_t k_width = kv_heads() * head_dim();
+  const auto weight = in_proj_weight.split_with_sizes({q_width, 2 * k_width});
+  const auto bias = options.bias()
+                        ? in_proj_bias.split_with_sizes({q_width, 2 * k_width})
+                        : std::vector<torch::Tensor>(2);
+  const auto kv = torch::linear(context, weight[1], bias[1]).chunk(2, -1);
+  return finish({torch::linear(x, weight[0], bias[0]), kv[0], kv[1]}, 0);
+}
+
+// From rows [B, N, heads * D]: norms before positions, and the learned scale on
+// q, where it is cheapest.
+AttentionImpl::Heads AttentionImpl::finish(const Heads& rows,
+                                           std::int64_t first) {
+  torch::Tensor q = by_head(rows.q, head_dim());
+  torch::Tensor k = by_head(rows.k, head_dim());
+  if (q_norm) q = q_norm->forward(q);
+  if (k_norm) k = k_norm->forward(k);
+  q = q.transpose(1, 2);
+  k = k.transpose(1, 2);
+  if (rotary_) {
+    q = rotary_->rotate(q, first);
+    k = rotary_->rotate(k, first);
+  }
+  if (score_scale.defined()) q = q * score_scale.view({-1, 1, 1});
+  return {q, k, by_head(rows.v, head_dim()).transpose(1, 2)};
+}
+
+torch::Tensor AttentionImpl::weighted(const Heads& heads,
+                                      const torch::Tensor& mask,
+                                      Causal causal) {
+  const double scale = options.learned_scale()
+                           ? 1
+                           : 1 / std::sqrt(static_cast<double>(head_dim()));
+  const double dropout = is_training() ? options.dropout() : 0;
+  if (!options.fused()) {
+    TORCH_CHECK(!mask.defined(), "[Attention] fused(false) takes no mask");
+    return eager_attention({heads.q, heads.k, heads.v,
+                            Activation::parse(options.activation()), causal,
+                            scale, dropout});
+  }
+  auto call = polyattn::AttentionOptions()
+                  .activation(options.activation())
+                  .dropout(dropout)
+                  .causal(causal)
+                  .scale(scale)
+                  .gqa(kv_heads() != options.heads());
+  if (mask.defined()) call.mask(mask);
+  if (coefficients.defined()) call.coefficients(coefficients);
+  if (!watching_) return polyattn::attention(heads.q, heads.k, heads.v, call);
+  auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
+  norms_ = std::move(result.norms);
+  return result.output;
+}
+
+torch::Tensor AttentionImpl::attend(const Heads& heads,
+                                    const torch::Tensor& mask, Causal causal) {
+  const torch::Tensor o = weighted(heads, mask, causal);
+  const torch::Tensor y = out_proj->forward(o.transpose(1, 2).flatten(2));
+  return torch::dropout(y, options.projection_dropout(), is_training());
+}
+
+void AttentionImpl::check_rows(const char* name, const torch::Tensor& x) const {
+  TORCH_CHECK(x.dim() == 3 && x.size(2) == options.dim(), "[Attention] ", name,
+              " of size ", x.sizes(), " is not [B, N, ", options.dim(), "]");
+}
+
+torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
+                                     const torch::Tensor& mask) {
+  check_rows("x", x);
+  return attend(project(x, 0), mask,
+                options.causal() ? Causal::kFirst : Causal::kNone);
+}
+
+torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
+  check_rows("x", x);
+  TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
+  Heads heads = project(x, cache.length());
+  cache.append(heads.k, heads.v);
+  heads.k = cache.keys();
+  heads.v = cache.values();
+  return attend(heads, {}, Causal::kLast);
+}
+
+torch::Tensor AttentionImpl::cross_forward(const torch::Tensor& x,
+                                           const torch::Tensor& context,
+                                           const torch::Tensor& mask) {
+  check_rows("x", x);
+  check_rows("context", context);
+  TORCH_CHECK(!options.causal() && !options.rotary(),
+              "[Attention] cross_forward has two sequences, between which ",
+              options.causal() ? "causal(true)" : "rotary", " has no meaning");
+  return attend(project_cross(x, context), mask, Causal::kNone);
+}
+
+void AttentionImpl::watch_norms(bool on) {
+  TORCH_CHECK(!on || options.fused(),
+              "[Attention] fused(false) computes no norms to watch");
+  watching_ = on;
+  norms_.reset();
+}
+
+std::vector<AttentionImpl*> attention_layers(torch::nn::Module& module) {
+  if (auto* self = module.as<AttentionImpl>()) return {self};
+  std::vector<AttentionImpl*> layers;
+  for (const auto& child : module.children()) {
+    const auto inner = attention_layers(*child);
+    layers.insert(layers.end(), inner.begin(), inner.end());
+  }
+  return layers;
+}
+
+}  // namespace polyattn::nn

@@ -1,0 +1,62 @@
+#include "nn/attention_checks.h"
+
+#include "nn/choice.h"
+#include "nn/eager.h"
+
+namespace polyattn::nn {
+namespace {
+
+void check_sizes(const AttentionOptions& o) {
+  TORCH_CHECK(o.dim() > 0, "[Attention] dim ", o.dim(), " < 1");
+  TORCH_CHECK(o.heads() > 0, "[Attention] heads ", o.heads(), " < 1");
+  const std::int64_t kv_heads = o.kv_heads().value_or(o.heads());
+  TORCH_CHECK(kv_heads > 0, "[Attention] kv_heads ", kv_heads, " < 1");
+  TORCH_CHECK(o.heads() % kv_heads == 0, "[Attention] heads ", o.heads(),
+              " is not a multiple of kv_heads ", kv_heads);
+  if (o.head_dim()) {
+    TORCH_CHECK(*o.head_dim() > 0, "[Attention] head_dim ", *o.head_dim(),
+                " < 1");
+  } else {
+    TORCH_CHECK(o.dim() % o.heads() == 0, "[Attention] dim ", o.dim(),
+                " is not a multiple of heads ", o.heads(),
+                "; give head_dim then");
+  }
+}
+
+Activation parse(const std::string& formula) {
+  try {
+    return Activation::parse(formula);
+  } catch (const FormulaError& error) {
+    TORCH_CHECK(false, "[Attention] bad activation: ", error.what());
+  }
+}
+
+void check_eager(const AttentionOptions& o, const Activation& activation) {
+  TORCH_CHECK(eager_knows(activation),
+              "[Attention] fused(false) knows softmax, "
+              "c x^p, c x^p/sqrt(N) and c x^p/N, not ",
+              o.activation());
+  TORCH_CHECK(o.learned_coefficients() == "none",
+              "[Attention] fused(false) has no learned_coefficients, here ",
+              o.learned_coefficients());
+}
+
+}  // namespace
+
+void check_attention_options(const AttentionOptions& options) {
+  check_sizes(options);
+  const Activation activation = parse(options.activation());
+  check_choice("Attention", "qk_norm", options.qk_norm(),
+               {"none", "layer", "rms"});
+  check_choice("Attention", "learned_coefficients",
+               options.learned_coefficients(), {"none", "shared", "head"});
+  check_rate("Attention", "dropout", options.dropout());
+  check_rate("Attention", "projection_dropout", options.projection_dropout());
+  TORCH_CHECK(options.learned_coefficients() == "none" ||
+                  activation.kind == ActivationKind::kPolynomial,
+              "[Attention] learned_coefficients are for polynomials, not for ",
+              options.activation());
+  if (!options.fused()) check_eager(options, activation);
+}
+
+}  // namespace polyattn::nn

@@ -1,0 +1,213 @@
+// Gpt: sizes known from elsewhere, decoding, training, errors.
+#include "polyattn/models/gpt.h"
+
+#include "nn/support.h"
+
+namespace polyattn::models {
+namespace {
+
+using test::expect_error;
+using test::expect_gradients;
+
+std::int64_t parameter_count(const torch::nn::Module& module) {
+  std::int64_t count = 0;
+  for (const auto& parameter : module.parameters()) count += parameter.numel();
+  return count;
+}
+
+GptOptions small() { return GptOptions(32, 2, 4).vocabulary(19).context(12); }
+
+torch::Tensor random_tokens(std::int64_t batch, std::int64_t n) {
+  return torch::randint(19, {batch, n}, torch::kLong);
+}
+
+// GPT-2 has 124,439,808. The others are counted by hand: 12 C^2 + 13 C for a
+// block.
+TEST(Gpt, HasAsManyParametersAsOthers) {
+  const auto count = [](const GptOptions& options) {
+    return parameter_count(*Gpt(GptOptions(options).initialisation("torch")));
+  };
+  EXPECT_EQ(count(gpt_options("gpt2")), 124'439'808);
+  EXPECT_EQ(count(gpt_options("bytes-tiny")),
+            4 * (12 * 128 * 128 + 13 * 128) + (256 + 128 + 2) * 128);
+  EXPECT_EQ(count(gpt_options("bytes-small")),
+            6 * (12 * 384 * 384 + 13 * 384) + (256 + 256 + 2) * 384);
+  EXPECT_EQ(count(small().tied(false)), count(small()) + 19 * 32);
+  EXPECT_EQ(count(small().positions("rotary")), count(small()) - 12 * 32);
+}
+
+TEST(Gpt, KnowsItsNames) {
+  EXPECT_EQ(gpt_names(), (std::vector<std::string>{"bytes-tiny", "bytes-small",
+                                                   "gpt2", "gpt2-medium"}));
+  const GptOptions medium = gpt_options("gpt2-medium");
+  EXPECT_EQ(medium.block().dim(), 1024);
+  EXPECT_EQ(medium.depth(), 24);
+  EXPECT_EQ(medium.block().attention().heads(), 16);
+  expect_error([] { gpt_options("gpt5"); },
+               "[gpt_options] name \"gpt5\" is none of bytes-tiny, "
+               "bytes-small, gpt2, gpt2-medium");
+}
+
+TEST(Gpt, SeesNoFuture) {
+  torch::manual_seed(1);
+  const torch::NoGradGuard no_grad;
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    Gpt model(small().activation(formula));
+    model->to(torch::kDouble);
+    const auto tokens = random_tokens(2, 10);
+    const auto whole = model->forward(tokens);
+    EXPECT_EQ(whole.sizes(), (std::vector<std::int64_t>{2, 10, 19}));
+    EXPECT_SAME(model->forward(tokens.narrow(1, 0, 6)), whole.narrow(1, 0, 6));
+    auto changed = tokens.clone();
+    changed.select(1, 5).add_(1).remainder_(19);
+    EXPECT_GT(test::relative_error(model->forward(changed).select(1, 5),
+                                   whole.select(1, 5)),
+              1e-3);
+  }
+}
+
+torch::Tensor in_steps(GptImpl& model, const torch::Tensor& tokens,
+                       const std::vector<std::int64_t>& steps) {
+  auto caches = model.make_caches();
+  std::vector<torch::Tensor> logits;
+  std::int64_t first = 0;
+  for (const std::int64_t n : steps) {
+    logits.push_back(model.forward(tokens.narrow(1, first, n), caches));
+    first += n;
+  }
+  EXPECT_EQ(first, tokens.size(1));
+  return torch::cat(logits, 1);
+}
+
+TEST(Gpt, DecodesAsItReads) {
+  torch::manual_seed(2);
+  const torch::NoGradGuard no_grad;
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    for (const char* positions : {"learned", "rotary"}) {
+      for (const bool tied : {true, false}) {
+        SCOPED_TRACE(std::string(formula) + ' ' + positions);
+        auto options =
+            small().activation(formula).positions(positions).tied(tied);
+        options.block().attention().kv_heads(2);
+        Gpt model(options);
+        model->to(torch::kDouble);
+        const auto tokens = random_tokens(2, 12);
+        const auto whole = model->forward(tokens);
+        const std::vector<std::int64_t> ones(12, 1);
+        EXPECT_SAME(in_steps(*model, tokens, ones), whole);
+        EXPECT_SAME(in_steps(*model, tokens, {5, 1, 6}), whole);
+      }
+    }
+  }
+}
+
+TEST(Gpt, RotaryOptionsAreThoseOfTheAttention) {
+  torch::manual_seed(3);
+  auto options = small().positions("rotary");
+  Gpt usual(options);
+  options.block().attention().rotary(nn::RotaryOptions().base(50));
+  Gpt other(options);
+  load_state(*other, state_of(*usual));
+  const auto tokens = random_tokens(1, 20);  // longer than the context
+  EXPECT_GT(
+      test::relative_error(other->forward(tokens), usual->forward(tokens)),
+      1e-4);
+}
+
+TEST(Gpt, LossIsCrossEntropy) {
+  torch::manual_seed(4);
+  Gpt model(small());
+  const auto tokens = random_tokens(2, 10);
+  auto targets = random_tokens(2, 10);
+  const auto log_p = model->forward(tokens).log_softmax(-1);
+  const auto each = log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1);
+  // 20 numbers of f32 are added up in some order.
+  EXPECT_NEAR(model->loss(tokens, targets).item<double>(),
+              -each.mean().item<double>(), 1e-5);
+  targets.narrow(1, 0, 9).fill_(-100);
+  EXPECT_NEAR(model->loss(tokens, targets).item<double>(),
+              -each.select(1, 9).mean().item<double>(), 1e-5);
+}
+
+TEST(Gpt, GradientsReachEveryParameter) {
+  torch::manual_seed(5);
+  for (const bool tied : {true, false}) {
+    auto options = small().tied(tied).activation("(1 + x)^2/N");
+    options.block().norm("rms").attention().learned_coefficients("head");
+    Gpt model(options);
+    model->loss(random_tokens(2, 12), random_tokens(2, 12)).backward();
+    expect_gradients(*model);
+  }
+}
+
+// A sequence of period 5 is learned by heart.
+TEST(Gpt, LossFalls) {
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    for (const char* positions : {"learned", "rotary"}) {
+      SCOPED_TRACE(std::string(formula) + ' ' + positions);
+      torch::manual_seed(6);
+      Gpt model(small().activation(formula).positions(positions));
+      const auto sequence =
+          torch::arange(13, torch::kLong).remainder(5).mul(3).unsqueeze(0);
+      const auto tokens = sequence.narrow(1, 0, 12);
+      const auto targets = sequence.narrow(1, 1, 12);
+      torch::optim::AdamW optimiser(model->parameters(),
+                                    torch::optim::AdamWOptions(3e-3));
+      double first = 0, last = 0;
+      for (int step = 0; step < 30; ++step) {
+        optimiser.zero_grad();
+        const auto loss = model->loss(tokens, targets);
+        loss.backward();
+        optimiser.step();
+        last = loss.item<double>();
+        if (step == 0) first = last;
+      }
+      EXPECT_NEAR(first, std::log(19.0), 0.2);
+      EXPECT_LT(last, 0.5 * first);
+    }
+  }
+}
+
+TEST(Gpt, Refuses) {
+  const auto refuse = [](const GptOptions& options,
+                         const std::string& message) {
+    expect_error([&] { const Gpt model(options); }, "[Gpt] " + message);
+  };
+  refuse(GptOptions(8, 0, 2), "depth 0 < 1");
+  refuse(small().vocabulary(0), "vocabulary 0 < 1");
+  refuse(small().context(0), "context 0 < 1");
+  refuse(small().positions("sine"),
+         "positions \"sine\" is none of learned, rotary");
+  refuse(small().dropout(1), "dropout 1 is not in [0, 1)");
+  auto rotary = small();
+  rotary.block().attention().rotary(nn::RotaryOptions());
+  refuse(rotary, "positions \"learned\", but the attention is rotary");
+}
+
+TEST(Gpt, RefusesTokens) {
+  const torch::NoGradGuard no_grad;
+  Gpt model(small());
+  expect_error([&] { model->forward(random_tokens(1, 13)); },
+               "[Gpt] a sequence of 13 tokens is longer than the context 12 "
+               "for which positions were learned");
+  expect_error(
+      [&] {
+        model->forward(torch::full({1, 2}, 19, torch::kLong));
+      },
+      "[TokenEmbedding] token 19 is not in [0, 19)");
+  expect_error([&] { model->forward(torch::zeros({3}, torch::kLong)); },
+               "[Gpt] tokens of size [3] are not [B, N]");
+  expect_error([&] { model->loss(random_tokens(1, 3), random_tokens(1, 4)); },
+               "[Gpt] targets of size [1, 4] != [1, 3] of tokens");
+  auto caches = model->make_caches();
+  model->forward(random_tokens(1, 10), caches);
+  expect_error([&] { model->forward(random_tokens(1, 3), caches); },
+               "[Gpt] a sequence of 13 tokens is longer than the context 12 "
+               "for which positions were learned");
+  caches.pop_back();
+  expect_error([&] { model->forward(random_tokens(1, 1), caches); },
+               "[Gpt] 1 caches for 2 blocks");
+}
+
+}  // namespace
+}  // namespace polyattn::models

@@ -1,0 +1,223 @@
+"""Weights of public models, with inputs and outputs, and the way back.
+
+    make_public_weights.py make FOLDER    random weights of torchvision's
+                                          VisionTransformer and of GPT-2
+    make_public_weights.py full FOLDER    the same of vit_b_16 at full size
+    make_public_weights.py check FOLDER   reads what the C++ test has saved and
+                                          compares logits
+
+GPT-2 is written out here in plain torch, under the names of Hugging Face.
+"""
+
+import json
+import math
+import pathlib
+import struct
+import sys
+
+import torch
+import torch.nn.functional as F
+from torchvision.models.vision_transformer import VisionTransformer
+
+TYPES = {torch.float32: "F32", torch.int64: "I64", torch.uint8: "U8"}
+SIZES = {"vit": dict(image_size=32, patch_size=8, num_layers=3, num_heads=4,
+                     hidden_dim=64, mlp_dim=128, num_classes=10),
+         "full": dict(image_size=224, patch_size=16, num_layers=12,
+                      num_heads=12, hidden_dim=768, mlp_dim=3072)}
+GPT = dict(vocabulary=97, context=24, dim=48, depth=3, heads=4)
+
+
+def save(path, tensors):
+    header, data, end = {}, [], 0
+    for name, tensor in tensors.items():
+        tensor = tensor.detach().contiguous()
+        data.append(tensor.numpy().tobytes())
+        header[name] = {"dtype": TYPES[tensor.dtype],
+                        "shape": list(tensor.shape),
+                        "data_offsets": [end, end + len(data[-1])]}
+        end += len(data[-1])
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for part in data:
+            file.write(part)
+
+
+def load(path):
+    raw = bytearray(pathlib.Path(path).read_bytes())
+    (length,) = struct.unpack_from("<Q", raw)
+    header = json.loads(raw[8:8 + length])
+    header.pop("__metadata__", None)
+    types = {name: dtype for dtype, name in TYPES.items()}
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        part = raw[8 + length + begin:8 + length + end]
+        tensors[name] = torch.frombuffer(
+            part, dtype=types[entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
+def randomise(tensors):
+    """Nothing stays at 0 or 1, where a mistake would not be seen."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point():
+            around = 1.0 if ".ln_" in name and "weight" in name else 0.0
+            tensor.copy_(around + 0.1 * torch.randn(tensor.shape))
+
+
+def vit_logits(weights, images, size):
+    model = VisionTransformer(**size).eval()
+    model.load_state_dict(weights)
+    return model(images)
+
+
+def gpt_weights(vocabulary, context, dim, depth, heads):
+    shapes = {"wte.weight": (vocabulary, dim), "wpe.weight": (context, dim),
+              "ln_f.weight": (dim,), "ln_f.bias": (dim,)}
+    for i in range(depth):
+        for name, shape in {"ln_1": (dim,), "attn.c_attn": (dim, 3 * dim),
+                            "attn.c_proj": (dim, dim), "ln_2": (dim,),
+                            "mlp.c_fc": (dim, 4 * dim),
+                            "mlp.c_proj": (4 * dim, dim)}.items():
+            shapes[f"h.{i}.{name}.weight"] = shape
+            shapes[f"h.{i}.{name}.bias"] = shape[-1:]
+    weights = {"transformer." + k: torch.zeros(s) for k, s in shapes.items()}
+    randomise(weights)
+    for i in range(depth):  # the masks that old files hold
+        weights[f"transformer.h.{i}.attn.bias"] = torch.ones(
+            1, 1, context, context, dtype=torch.uint8).tril()
+        weights[f"transformer.h.{i}.attn.masked_bias"] = torch.tensor(-1e4)
+    weights["lm_head.weight"] = weights["transformer.wte.weight"]
+    return weights
+
+
+def gpt_logits(weights, tokens, heads, depth):
+    w = {k.replace("transformer.", ""): v for k, v in weights.items()}
+
+    def linear(x, name):  # Conv1D: [in, out]
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    def norm(x, name):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"],
+                            w[name + ".bias"], 1e-5)
+
+    def gelu(x):
+        return 0.5 * x * (1 + torch.tanh(
+            math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+
+    def attention(x, name):
+        b, n, c = x.shape
+        q, k, v = (t.view(b, n, heads, c // heads).transpose(1, 2)
+                   for t in linear(x, name + ".c_attn").split(c, -1))
+        s = q @ k.transpose(-2, -1) / math.sqrt(c // heads)
+        s = s.masked_fill(torch.ones(n, n).tril() == 0, -math.inf)
+        y = (s.softmax(-1) @ v).transpose(1, 2).reshape(b, n, c)
+        return linear(y, name + ".c_proj")
+
+    x = w["wte.weight"][tokens] + w["wpe.weight"][:tokens.shape[1]]
+    for i in range(depth):
+        x = x + attention(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn")
+        y = linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc")
+        x = x + linear(gelu(y), f"h.{i}.mlp.c_proj")
+    return norm(x, "ln_f") @ w["wte.weight"].T
+
+
+def make_vit(folder, name):
+    size = SIZES[name]
+    model = VisionTransformer(**size)
+    weights = model.state_dict()
+    if name != "full":
+        randomise(weights)
+    else:  # at this size only the head, which begins at 0, needs values
+        torch.nn.init.normal_(model.heads.head.weight, std=0.1)
+    images = torch.randn(2, 3, size["image_size"], size["image_size"])
+    save(folder / f"{name}.safetensors", weights)
+    save(folder / f"{name}_io.safetensors",
+         {"input": images, "logits": model.eval()(images)})
+
+
+def make_gpt(folder):
+    weights = gpt_weights(**GPT)
+    tokens = torch.randint(GPT["vocabulary"], (2, GPT["context"]))
+    save(folder / "gpt.safetensors", weights)
+    save(folder / "gpt_io.safetensors",
+         {"input": tokens,
+          "logits": gpt_logits(weights, tokens, GPT["heads"], GPT["depth"])})
+
+
+def public_vit_names(tensors):
+    theirs = {}
+    for name, tensor in tensors.items():
+        for ours, public in (("blocks.", "encoder.layers.encoder_layer_"),
+                             (".norm1", ".ln_1"), (".norm2", ".ln_2"),
+                             (".attention.", ".self_attention."),
+                             ("mlp.fc1", "mlp.0"), ("mlp.fc2", "mlp.3"),
+                             ("patches.proj", "conv_proj"),
+                             ("class_token.weight", "class_token"),
+                             ("positions.weight", "encoder.pos_embedding")):
+            name = name.replace(ours, public)
+        if name.startswith("norm."):
+            name = "encoder.ln." + name[5:]
+        if name.startswith("head."):
+            name = "heads." + name
+        if name == "encoder.pos_embedding":
+            tensor = tensor.unsqueeze(0)
+        theirs[name] = tensor
+    return theirs
+
+
+def public_gpt_names(tensors):
+    theirs = {}
+    for name, tensor in tensors.items():
+        for ours, public in (("blocks.", "h."), (".norm1", ".ln_1"),
+                             (".norm2", ".ln_2"),
+                             ("attention.in_proj_", "attn.c_attn."),
+                             ("attention.out_proj", "attn.c_proj"),
+                             ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"),
+                             ("tokens.", "wte."), ("positions.", "wpe.")):
+            name = name.replace(ours, public)
+        if name.startswith("norm."):
+            name = "ln_f." + name[5:]
+        is_matrix = tensor.dim() == 2 and name.startswith("h.")
+        theirs[name] = tensor.T if is_matrix else tensor
+    return theirs
+
+
+def check_close(what, ours, expected):
+    error = ((ours - expected).abs().max() / expected.abs().max()).item()
+    print(f"{what}: relative error {error:.2e}")
+    if not error <= 1e-4:
+        sys.exit(f"{what}: {error} > 1e-4")
+
+
+def check(folder):
+    vit = load(folder / "saved_vit.safetensors")
+    images, logits = vit.pop("io.input"), vit.pop("io.logits")
+    check_close("vit", logits,
+                vit_logits(public_vit_names(vit), images, SIZES["vit"]))
+    gpt = load(folder / "saved_gpt.safetensors")
+    tokens, logits = gpt.pop("io.input"), gpt.pop("io.logits")
+    check_close("gpt", logits, gpt_logits(public_gpt_names(gpt), tokens,
+                                          GPT["heads"], GPT["depth"]))
+
+
+def main():
+    torch.manual_seed(1)
+    what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        if what == "make":
+            make_vit(folder, "vit")
+            make_gpt(folder)
+        elif what == "full":
+            make_vit(folder, "full")
+        elif what == "check":
+            check(folder)
+        else:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+// Weights, inputs and logits that make_public_weights.py has written, in the
+// folder POLYATTN_WEIGHTS: our models give the same logits. Then saves models
+// of its own there, for the script to check.
+#include <cstdlib>
+#include <filesystem>
+
+#include "nn/support.h"
+#include "polyattn/models/gpt.h"
+#include "polyattn/models/state_file.h"
+#include "polyattn/models/vit.h"
+
+namespace polyattn::models {
+namespace {
+
+// f32 through a few layers, against torch's own kernels.
+constexpr double kTolerance = 1e-4;
+
+std::filesystem::path folder() {
+  const char* path = std::getenv("POLYATTN_WEIGHTS");
+  if (path == nullptr) throw std::runtime_error("POLYATTN_WEIGHTS is not set");
+  return path;
+}
+
+ViT small_vit() {
+  auto options = ViTOptions(64, 3, 4).image_size(32).patch_size(8).classes(10);
+  options.block().mlp().hidden(128);
+  ViT model(options);
+  model->eval();
+  return model;
+}
+
+Gpt small_gpt(bool tied = true) {
+  Gpt model(GptOptions(48, 3, 4).vocabulary(97).context(24).tied(tied));
+  model->eval();
+  return model;
+}
+
+// Nothing stays at 0 or 1.
+void randomise(torch::nn::Module& module) {
+  for (auto& parameter : module.parameters()) {
+    parameter.add_(0.1 * torch::randn_like(parameter));
+  }
+}
+
+TEST(PublicWeights, Torchvision) {
+  const torch::NoGradGuard no_grad;
+  NamedTensors tensors = load_tensors(folder() / "vit.safetensors");
+  const NamedTensors io = load_tensors(folder() / "vit_io.safetensors");
+  ViT model = small_vit();
+  load_torchvision(model, tensors);
+  EXPECT_LE(
+      test::relative_error(model->forward(io.at("input")), io.at("logits")),
+      kTolerance);
+}
+
+TEST(PublicWeights, TorchvisionByItsOldNames) {
+  const torch::NoGradGuard no_grad;
+  const NamedTensors io = load_tensors(folder() / "vit_io.safetensors");
+  NamedTensors tensors;
+  for (const auto& [name, tensor] :
+       load_tensors(folder() / "vit.safetensors")) {
+    std::string old = name;
+    for (const auto& [now, before] : {std::pair{".mlp.0.", ".mlp.linear_1."},
+                                      std::pair{".mlp.3.", ".mlp.linear_2."}}) {
+      const auto at = old.find(now);
+      if (at != std::string::npos) {
+        old.replace(at, std::string(now).size(), before);
+      }
+    }
+    tensors[old] = tensor;
+  }
+  ASSERT_TRUE(
+      tensors.contains("encoder.layers.encoder_layer_2.mlp.linear_2.bias"));
+  ViT model = small_vit();
+  load_torchvision(model, tensors);
+  EXPECT_LE(
+      test::relative_error(model->forward(io.at("input")), io.at("logits")),
+      kTolerance);
+}
+
+TEST(PublicWeights, Gpt2) {
+  const torch::NoGradGuard no_grad;
+  NamedTensors tensors = load_tensors(folder() / "gpt.safetensors");
+  const NamedTensors io = load_tensors(folder() / "gpt_io.safetensors");
+  const auto error = [&](Gpt model) {
+    load_gpt2(model, tensors);
+    return test::relative_error(model->forward(io.at("input")),
+                                io.at("logits"));
+  };
+  EXPECT_LE(error(small_gpt()), kTolerance);
+  EXPECT_LE(error(small_gpt(/*tied=*/false)), kTolerance);
+  tensors.erase("lm_head.weight");
+  EXPECT_LE(error(small_gpt(/*tied=*/false)), kTolerance);
+  NamedTensors bare;
+  for (const auto& [name, tensor] : tensors) {
+    bare[name.substr(std::string("transformer.").size())] = tensor;
+  }
+  tensors = bare;
+  EXPECT_LE(error(small_gpt()), kTolerance);
+}
+
+TEST(PublicWeights, SavesForPython) {
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(1);
+  const auto save = [&](torch::nn::Module& model, const char* file,
+                        const torch::Tensor& input,
+                        const torch::Tensor& logits) {
+    NamedTensors tensors = state_of(model);
+    tensors["io.input"] = input;
+    tensors["io.logits"] = logits;
+    save_tensors(folder() / file, tensors, {{"format", "pt"}});
+  };
+  ViT vit = small_vit();
+  randomise(*vit);
+  const auto images = torch::randn({2, 3, 32, 32});
+  save(*vit, "saved_vit.safetensors", images, vit->forward(images));
+  Gpt gpt = small_gpt();
+  randomise(*gpt);
+  const auto tokens = torch::randint(97, {2, 24}, torch::kLong);
+  save(*gpt, "saved_gpt.safetensors", tokens, gpt->forward(tokens));
+}
+
+}  // namespace
+}  // namespace polyattn::models
