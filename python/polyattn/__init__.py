@@ -1,0 +1,36 @@
+"""Attention without softmax, on torch tensors.
+
+    import polyattn
+
+    y = polyattn.attention(q, k, v, activation="x^3/sqrt(N)")
+    print(polyattn.replace_softmax(model, "x^3/sqrt(N)"))
+"""
+
+from . import _library
+
+try:
+    from ._build import TORCH_VERSION, __version__
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "[polyattn] these are the sources of the package: CMake puts the package "
+        "together in the folder `python` of the build folder"
+    ) from error
+
+_library.load(TORCH_VERSION)
+
+from . import nn  # noqa: E402 (the ops must be there first)
+from .functional import Activation, AttentionNorms, activation, attention  # noqa: E402
+from .replace import Kept, ReplaceReport, Swap, replace_softmax  # noqa: E402
+
+__all__ = [
+    "Activation",
+    "AttentionNorms",
+    "Kept",
+    "ReplaceReport",
+    "Swap",
+    "__version__",
+    "activation",
+    "attention",
+    "nn",
+    "replace_softmax",
+]

@@ -1,0 +1,150 @@
+"""Attention as a function, and formulas."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple, Optional, Tuple, Union
+
+import torch
+from torch import Tensor
+
+from ._errors import check_type
+
+_NoneType = type(None)
+
+
+class Activation(NamedTuple):
+    """A formula that was understood."""
+
+    formula: str
+    """In canonical form."""
+    coefficients: Optional[Tuple[float, ...]]
+    """Of x^0 .. x^P; None if the formula is not a polynomial."""
+
+
+class AttentionNorms(NamedTuple):
+    """Of each attention matrix, as [..., H], without gradient."""
+
+    weight: Tensor
+    """||A||_F, before dropout."""
+    jacobian: Tensor
+    """||dA/dS||_F, where S are the scores."""
+    max_abs_score: Tensor
+    """The largest score in absolute value that was seen by its row."""
+    non_finite: Tensor
+    """How many elements of the output are inf or NaN."""
+
+
+def activation(formula: str) -> Activation:
+    """Reads a formula; a bad one is a ValueError with a caret under the fault.
+
+    >>> polyattn.activation("x*x^2 / sqrt( N )")
+    Activation(formula='x^3/sqrt(N)', coefficients=(0.0, 0.0, 0.0, 1.0))
+    """
+    check_type("activation", "formula", formula, str)
+    canonical = _canonical(formula)
+    try:
+        coefficients = torch.ops.polyattn.polynomial_coefficients(canonical)
+    except RuntimeError:
+        return Activation(canonical, None)
+    return Activation(canonical, tuple(coefficients))
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+    *,
+    activation: str = "softmax",
+    coefficients: Optional[Tensor] = None,
+    causal_alignment: str = "upper_left",
+    return_norms: bool = False,
+) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]:
+    """Attention whose weights are any formula of the scores.
+
+    The arguments up to `enable_gqa` are those of
+    `torch.nn.functional.scaled_dot_product_attention`, with their meaning: a
+    bool mask is True where a query may see a key, a floating-point one is added
+    to the scores. Unlike there, a mask and `is_causal` may be given together,
+    and a row that sees no key gives zeros.
+
+    >>> q = k = v = torch.ones(1, 2, 16, 4)
+    >>> polyattn.attention(q, k, v, scale=0.5, activation="x^3/sqrt(N)")[0, 0, 0, 0]
+    tensor(32.)
+
+    Args:
+        query: [..., H, N, D].
+        key: [..., G, M, D], where G is H unless `enable_gqa`.
+        value: [..., G, M, E].
+        activation: a formula: "softmax", "x^3/sqrt(N)", "1 + x + x^2/2",
+            "x^4/sum", "sigmoid", "relu^2/N". N is the number of keys that the
+            row sees.
+        coefficients: of x^0 .. x^P, [P + 1] or [H, P + 1], in the place of
+            those of a polynomial formula, whose divisor is kept. May want a
+            gradient.
+        causal_alignment: "upper_left", the first query is aligned with the
+            first key; or "lower_right", the last with the last.
+        return_norms: also return the AttentionNorms, from the same pass.
+
+    Returns:
+        [..., H, N, E], and the norms if they were asked for.
+    """
+    _check_tensors(
+        query=query,
+        key=key,
+        value=value,
+        attn_mask=attn_mask,
+        coefficients=coefficients,
+    )
+    check_type("attention", "activation", activation, str)
+    check_type("attention", "causal_alignment", causal_alignment, str)
+    check_type("attention", "dropout_p", dropout_p, Real)
+    check_type("attention", "scale", scale, Real, _NoneType)
+    ops = torch.ops.polyattn
+    op = ops.attention_with_norms if return_norms else ops.attention
+    try:
+        result = op(
+            query,
+            key,
+            value,
+            attn_mask,
+            float(dropout_p),
+            bool(is_causal),
+            scale=None if scale is None else float(scale),
+            enable_gqa=bool(enable_gqa),
+            activation=activation,
+            coefficients=coefficients,
+            causal_alignment=causal_alignment,
+        )
+    except RuntimeError:
+        _check_values(activation, causal_alignment)
+        raise
+    return (result[0], AttentionNorms(*result[1:])) if return_norms else result
+
+
+def _check_tensors(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        optional = (_NoneType,) if name in ("attn_mask", "coefficients") else ()
+        check_type("attention", name, value, Tensor, *optional)
+
+
+def _check_values(formula: str, causal_alignment: str) -> None:
+    """After a failure: was it a wrong value rather than a wrong tensor?"""
+    if causal_alignment not in ("upper_left", "lower_right"):
+        raise ValueError(
+            f"[attention] causal_alignment is '{causal_alignment}', expected "
+            "'upper_left' or 'lower_right'"
+        ) from None
+    _canonical(formula)
+
+
+def _canonical(formula: str) -> str:
+    try:
+        return torch.ops.polyattn.canonical_formula(formula)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None

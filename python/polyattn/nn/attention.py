@@ -1,0 +1,254 @@
+"""Multi-head attention with projections, for any activation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Tuple, Union
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import functional
+from .checks import check_context, check_rows, check_sizes
+from .norm import KINDS, Norm
+from .rotary import Rotary
+
+_OP = "Attention"
+
+
+class Attention(torch.nn.Module):
+    """[B, N, C] -> [B, N, C], for self-attention and cross-attention.
+
+    The twin of polyattn::nn::Attention in C++: names, shapes and meaning of the
+    parameters are the same, so that a state dict goes either way. They are
+    those of torch.nn.MultiheadAttention where it has them: in_proj_weight
+    [(H + 2G) D, C] with the rows of q, k and v in this order, in_proj_bias,
+    out_proj.weight, out_proj.bias; and where asked for q_norm.weight and
+    k_norm.weight [D], score_scale [H], coefficients [P + 1] or [H, P + 1].
+
+    >>> attention = polyattn.nn.Attention(64, 4, activation="x^3/sqrt(N)", causal=True)
+    >>> attention(torch.randn(2, 10, 64)).shape
+    torch.Size([2, 10, 64])
+
+    Args:
+        dim: C, the width of the rows.
+        heads: H.
+        kv_heads: G, of which H is a multiple; default H.
+        head_dim: D; default C / H.
+        activation: a formula, as polyattn.attention takes.
+        bias: of the projections.
+        dropout: of the attention weights, in training.
+        projection_dropout: of the output, in training.
+        causal: a row sees itself and those before it.
+        qk_norm: of each row of q and k: None, "layer" (without bias) or "rms".
+        learned_scale: a factor of the scores for each head, 1/sqrt(D) at first.
+        learned_coefficients: of a polynomial: "shared" (or True), one set for
+            all heads, or "head", one for each.
+        rotary: a polyattn.nn.Rotary, or True for its defaults.
+    """
+
+    score_scale: Optional[Tensor]
+    coefficients: Optional[Tensor]
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        kv_heads: Optional[int] = None,
+        head_dim: Optional[int] = None,
+        *,
+        activation: str = "softmax",
+        bias: bool = True,
+        dropout: float = 0.0,
+        projection_dropout: float = 0.0,
+        causal: bool = False,
+        qk_norm: Optional[str] = None,
+        learned_scale: bool = False,
+        learned_coefficients: Union[bool, str] = False,
+        rotary: Union[bool, Rotary] = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.dim, self.heads = dim, heads
+        self.kv_heads = heads if kv_heads is None else kv_heads
+        check_sizes(dim, heads, self.kv_heads, head_dim)
+        self.head_dim = dim // heads if head_dim is None else head_dim
+        self.dropout, self.projection_dropout = dropout, projection_dropout
+        self.causal = causal
+        self.rotary = Rotary() if rotary is True else rotary or None
+        if self.rotary is not None:
+            self.rotary.check(self.head_dim)
+        self._activation = functional.activation(activation).formula
+        self._learned = _coefficient_kind(learned_coefficients)
+
+        place = {"device": device, "dtype": dtype}
+        rows = (heads + 2 * self.kv_heads) * self.head_dim
+        self.in_proj_weight = torch.nn.Parameter(torch.empty(rows, dim, **place))
+        self.in_proj_bias = (
+            torch.nn.Parameter(torch.empty(rows, **place)) if bias else None
+        )
+        self.out_proj = torch.nn.Linear(
+            heads * self.head_dim, dim, bias=bias, **place
+        )
+        self._add_norms(qk_norm, place)
+        self._add_learned(learned_scale, place)
+        self.reset_parameters()
+
+    def _add_norms(self, kind: Optional[str], place: dict) -> None:
+        if kind is not None and kind not in KINDS:
+            raise ValueError(
+                f"[{_OP}] qk_norm is {kind!r}, expected None or one of {KINDS}"
+            )
+        for name in ("q_norm", "k_norm"):
+            norm = None if kind is None else Norm(self.head_dim, kind, **place)
+            self.add_module(name, norm)
+
+    def _add_learned(self, learned_scale: bool, place: dict) -> None:
+        scale = torch.empty(self.heads, **place) if learned_scale else None
+        self.score_scale = None if scale is None else torch.nn.Parameter(scale)
+        if self._learned is None:
+            self.coefficients = None
+            return
+        known = functional.activation(self._activation).coefficients
+        if known is None:
+            raise ValueError(
+                f"[{_OP}] learned_coefficients are for polynomials, not for "
+                f"{self._activation}"
+            )
+        shape = (len(known),) if self._learned == "shared" else (self.heads, len(known))
+        self.coefficients = torch.nn.Parameter(torch.empty(shape, **place))
+
+    def reset_parameters(self) -> None:
+        """q, k and v uniform by Glorot and Bengio, as torch does it for its
+        packed projection; biases zero; the rest at its neutral value."""
+        torch.nn.init.xavier_uniform_(self.in_proj_weight)
+        self.out_proj.reset_parameters()
+        if self.in_proj_bias is not None:
+            torch.nn.init.zeros_(self.in_proj_bias)
+            torch.nn.init.zeros_(self.out_proj.bias)
+        for norm in (self.q_norm, self.k_norm):
+            if norm is not None:
+                torch.nn.init.ones_(norm.weight)
+        with torch.no_grad():
+            if self.score_scale is not None:
+                self.score_scale.fill_(1 / math.sqrt(self.head_dim))
+            if self.coefficients is not None:
+                known = functional.activation(self._activation).coefficients
+                self.coefficients.copy_(torch.tensor(known, dtype=torch.float64))
+
+    @property
+    def activation(self) -> str:
+        """The formula, in canonical form. May be assigned to, unless its
+        coefficients are learned."""
+        return self._activation
+
+    @activation.setter
+    def activation(self, formula: str) -> None:
+        formula = functional.activation(formula).formula
+        if self.coefficients is not None:
+            raise ValueError(
+                f"[{_OP}] the coefficients of {self._activation} are learned: "
+                f"it cannot become {formula}"
+            )
+        self._activation = formula
+
+    def extra_repr(self) -> str:
+        text = f"{self.dim}, heads={self.heads}, activation={self.activation!r}"
+        if self.kv_heads != self.heads:
+            text += f", kv_heads={self.kv_heads}"
+        if self.causal:
+            text += ", causal=True"
+        return text + (f", rotary={self.rotary}" if self.rotary else "")
+
+    def forward(
+        self,
+        x: Tensor,
+        context: Optional[Tensor] = None,
+        attn_mask: Optional[Tensor] = None,
+    ) -> Tensor:
+        """Queries of x [B, N, C]; keys and values of the context [B, M, C], or
+        of x without one. The mask is that of polyattn.attention: True where a
+        row may see a key, or a number to be added."""
+        return self._forward(x, context, attn_mask, return_norms=False)
+
+    def forward_with_norms(
+        self,
+        x: Tensor,
+        context: Optional[Tensor] = None,
+        attn_mask: Optional[Tensor] = None,
+    ) -> Tuple[Tensor, functional.AttentionNorms]:
+        """The same, with the norms of the attention matrices, each [B, H]."""
+        return self._forward(x, context, attn_mask, return_norms=True)
+
+    def _forward(
+        self,
+        x: Tensor,
+        context: Optional[Tensor],
+        attn_mask: Optional[Tensor],
+        return_norms: bool,
+    ) -> Any:
+        q, k, v = self._project(x, context)
+        result = functional.attention(
+            q,
+            k,
+            v,
+            attn_mask,
+            self.dropout if self.training else 0.0,
+            self.causal,
+            scale=None if self.score_scale is None else 1.0,
+            enable_gqa=True,
+            activation=self.activation,
+            coefficients=self.coefficients,
+            return_norms=return_norms,
+        )
+        o, norms = result if return_norms else (result, None)
+        y = self.out_proj(o.transpose(1, 2).flatten(2))
+        y = F.dropout(y, self.projection_dropout, self.training)
+        return (y, norms) if return_norms else y
+
+    def _project(
+        self, x: Tensor, context: Optional[Tensor]
+    ) -> Tuple[Tensor, Tensor, Tensor]:
+        """[B, H, N, D], [B, G, M, D], [B, G, M, D]."""
+        check_rows("x", x, self.dim)
+        sizes = [n * self.head_dim for n in (self.heads, self.kv_heads, self.kv_heads)]
+        weight, bias = self.in_proj_weight, self.in_proj_bias
+        if context is None:
+            q, k, v = F.linear(x, weight, bias).split(sizes, dim=-1)
+        else:
+            check_rows("context", context, self.dim)
+            check_context(self.causal, self.rotary is not None)
+            two = [sizes[0], sizes[1] + sizes[2]]
+            weights = weight.split(two)
+            biases = (None, None) if bias is None else bias.split(two)
+            q = F.linear(x, weights[0], biases[0])
+            k, v = F.linear(context, weights[1], biases[1]).split(sizes[1:], dim=-1)
+        q, k, v = (
+            t.unflatten(-1, (-1, self.head_dim)).transpose(1, 2) for t in (q, k, v)
+        )
+        # Under autocast the parameters are wider than the rows.
+        return self._turn(q, k, v.dtype) + (v,)
+
+    def _turn(self, q: Tensor, k: Tensor, dtype: torch.dtype) -> Tuple[Tensor, Tensor]:
+        if self.q_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if self.rotary is not None:
+            q, k = self.rotary.rotate(q), self.rotary.rotate(k)
+        if self.score_scale is not None:
+            q = q * self.score_scale[:, None, None]
+        return q.to(dtype), k.to(dtype)
+
+
+def _coefficient_kind(learned: Union[bool, str]) -> Optional[str]:
+    if learned is True:
+        return "shared"
+    if learned is False:
+        return None
+    if learned not in ("shared", "head"):
+        raise ValueError(
+            f"[{_OP}] learned_coefficients is {learned!r}, expected False, True, "
+            "'shared' or 'head'"
+        )
+    return learned

@@ -1,0 +1,81 @@
+"""The checks of what the modules are made and called with."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+_OP = "MultiheadAttention"
+
+
+def check_sizes(dim: int, heads: int, kv_heads: int, head_dim: Optional[int]) -> None:
+    """ValueError unless an Attention can have these."""
+    sizes = {"dim": dim, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"[Attention] {name} {size} < 1")
+    if heads % kv_heads != 0:
+        raise ValueError(
+            f"[Attention] heads {heads} is not a multiple of kv_heads {kv_heads}"
+        )
+    if head_dim is None and dim % heads != 0:
+        raise ValueError(
+            f"[Attention] dim {dim} is not a multiple of heads {heads}: give head_dim"
+        )
+
+
+def check_rows(name: str, x: Tensor, dim: int) -> None:
+    """ValueError unless these are rows for an Attention of this width."""
+    if x.dim() != 3 or x.shape[-1] != dim:
+        raise ValueError(
+            f"[Attention] {name} has shape {tuple(x.shape)}, expected [B, N, {dim}]"
+        )
+
+
+def check_context(causal: bool, rotary: bool) -> None:
+    """ValueError for what has no meaning between two sequences."""
+    if causal or rotary:
+        name = "causal" if causal else "rotary"
+        raise ValueError(
+            f"[Attention] a context is a second sequence: {name} has no meaning there"
+        )
+
+
+def check_inputs(
+    module: torch.nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor
+) -> None:
+    """ValueError unless the three go with the module and with each other."""
+    widths = (module.embed_dim, module.kdim, module.vdim)
+    for name, x, width in zip(("query", "key", "value"), (query, key, value), widths):
+        _check_input(name, x, width, query.dim())
+    if key.shape[:-1] != value.shape[:-1]:
+        raise ValueError(
+            f"[{_OP}] value has shape {tuple(value.shape)}, which does not go with "
+            f"{tuple(key.shape)} of key"
+        )
+    batch = 0 if module.batch_first else 1
+    if query.dim() == 3 and query.shape[batch] != key.shape[batch]:
+        raise ValueError(
+            f"[{_OP}] key batch {key.shape[batch]} != query batch {query.shape[batch]}"
+        )
+
+
+def _check_input(name: str, x: Tensor, width: int, dimensions: int) -> None:
+    if x.is_nested:
+        raise ValueError(
+            f"[{_OP}] {name} is a nested tensor, expected a dense one "
+            "(TransformerEncoder makes them unless enable_nested_tensor=False)"
+        )
+    if dimensions not in (2, 3):
+        raise ValueError(
+            f"[{_OP}] query has {dimensions} dimensions, expected 3, or 2 without "
+            "a batch"
+        )
+    if x.dim() != dimensions:
+        raise ValueError(
+            f"[{_OP}] {name} has {x.dim()} dimensions != {dimensions} of query"
+        )
+    if x.shape[-1] != width:
+        raise ValueError(f"[{_OP}] {name} width {x.shape[-1]} != {width} of the module")
