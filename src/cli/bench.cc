@@ -8,6 +8,7 @@
 
 #include "cli/bench_json.h"
 #include "cli/bench_table.h"
+#include "cli/bench_torch.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
@@ -38,6 +39,10 @@ std::string machine_line() {
                      version_number(), checked_target(), hardware_threads());
 }
 
+bool wants_colours() {
+  return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+}
+
 ProgressStyle progress_style(const BenchOptions& options) {
   if (::isatty(STDERR_FILENO) != 0) return ProgressStyle::kTerminal;
   return options.json == "-" ? ProgressStyle::kNone : ProgressStyle::kLines;
@@ -65,7 +70,7 @@ std::vector<Measurement> measure_all(const std::vector<Figure>& figures,
 
 BenchCommand::BenchCommand(CLI::App& parent)
     : app_(parent.add_subcommand(
-          "bench", "Measure attention against OpenBLAS on this machine")) {
+          "bench", "Measure attention against OpenBLAS or libtorch")) {
   app_->footer(
       "Without options: the table of goals, some minutes. Ratios are medians "
       "of rounds\nin which sgemm, the case and its rival take turns.\n\n"
@@ -74,7 +79,8 @@ BenchCommand::BenchCommand(CLI::App& parent)
       "  polyattn bench --activation softmax --activation 'x^4/sum' "
       "--length 512,2048 --causal first\n"
       "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
-      "out.json");
+      "out.json\n"
+      "  polyattn bench --torch --threads 2");
   add_grid_options();
   add_run_options();
 }
@@ -121,6 +127,15 @@ void BenchCommand::add_run_options() {
     option->group(kMeasuring);
     return option;
   };
+  add(app_->add_flag("--torch", o.torch,
+                     "Measure the torch ops against libtorch instead"));
+  add(app_->add_option("--capability", o.capabilities,
+                       "With --torch: values of ATEN_CPU_CAPABILITY for the "
+                       "rival, the best of\nwhich counts; default: default, "
+                       "and avx512 where there is one"))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"default", "avx2", "avx512"}));
   add(app_->add_flag("--quick", o.quick, "A short selection, few rounds"));
   add(app_->add_option("--threads", o.threads, "Thread counts; default 1,2"))
       ->delimiter(',')
@@ -147,19 +162,33 @@ void BenchCommand::run() {
   if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
     options_.json = "-";
   }
+  if (!options_.capabilities.empty() && !options_.torch) {
+    throw UsageError("--capability goes with --torch");
+  }
+  if (options_.json && *options_.json != "-") check_writable(*options_.json);
+  const Report report = options_.torch ? run_torch() : run_core();
+  if (options_.json == "-") return print_text(report.json);
+  print_text(report.table);
+  if (options_.json) write_file_atomically(*options_.json, report.json);
+}
+
+BenchCommand::Report BenchCommand::run_core() const {
   const std::string machine = machine_line();
   const auto figures =
       select_figures(options_, hardware_threads(), machine_memory());
-  const bool to_stdout = options_.json == "-";
-  if (options_.json && !to_stdout) check_writable(*options_.json);
-
   const auto measurements = measure_all(figures, options_);
-  const std::string json = bench_json(measurements).dump(2) + "\n";
-  if (to_stdout) return print_text(json);
-  const bool colours =
-      ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  print_text(bench_table(measurements, {colours, machine}));
-  if (options_.json) write_file_atomically(*options_.json, json);
+  return {bench_json(measurements).dump(2) + "\n",
+          bench_table(measurements, {wants_colours(), machine})};
+}
+
+BenchCommand::Report BenchCommand::run_torch() const {
+  if (options_.grid) {
+    throw UsageError("--torch has a table of its own, without cases of yours");
+  }
+  const std::string machine = machine_line();
+  const auto rows = bench_torch(options_, progress_style(options_));
+  return {duel_json(rows).dump(2) + "\n",
+          machine + "\n\n" + duel_table(rows, wants_colours())};
 }
 
 }  // namespace polyattn::cli

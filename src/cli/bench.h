@@ -1,6 +1,8 @@
 // `polyattn bench`: how fast attention is on this machine.
 #pragma once
 
+#include <string>
+
 #include "cli/bench_options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): not our name
@@ -23,6 +25,12 @@ class BenchCommand {
   void run();
 
  private:
+  struct Report {
+    std::string json, table;
+  };
+
+  Report run_core() const;
+  Report run_torch() const;
   void add_grid_options();
   void add_run_options();
 

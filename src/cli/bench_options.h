@@ -29,6 +29,9 @@ struct BenchOptions {
   std::string causal = "none";
   bool stats = false;
 
+  bool torch = false;
+  std::vector<std::string> capabilities;  // empty: default_capabilities()
+
   std::vector<int> threads;  // empty: one and, where there is a core, two
   std::optional<int> repeats;
   std::optional<double> min_time;

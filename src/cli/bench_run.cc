@@ -1,44 +1,16 @@
 #include "cli/bench_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
-#include <utility>
 
 #include "cli/bench_check.h"
 #include "cli/cli.h"
 #include "cli/memory.h"
 #include "cli/rival.h"
+#include "cli/timed.h"
 
 namespace polyattn::cli {
 namespace {
-
-double seconds_of(const std::function<void()>& call, int calls) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) call();
-  const std::chrono::duration<double> elapsed =
-      std::chrono::steady_clock::now() - start;
-  return elapsed.count();
-}
-
-// Something to time, in batches that are long enough for the clock and for the
-// noise of the machine.
-class Timed {
- public:
-  Timed(std::function<void()> call, double min_seconds)
-      : call_(std::move(call)) {
-    call_();  // touches pages, wakes threads
-    const double once = std::max(seconds_of(call_, 1), 1e-9);
-    calls_ = static_cast<int>(std::clamp(min_seconds / once + 1, 1.0, 1e6));
-  }
-
-  double seconds_per_call() const { return seconds_of(call_, calls_) / calls_; }
-
- private:
-  std::function<void()> call_;
-  int calls_ = 1;
-};
 
 struct Contestants {
   std::optional<Timed> subject, baseline, rival;

@@ -1,0 +1,34 @@
+// What `bench --torch` measures: the ops and modules on torch tensors against
+// the same in libtorch's own ops, run eagerly.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/duel.h"
+
+namespace polyattn::cli {
+
+struct TorchDuel {
+  std::string name;
+  std::string rival;
+  DuelUnit unit = DuelUnit::kMilliseconds;
+  std::optional<double> target;
+  double effort = 1;  // about how long it takes, in any unit
+  // Draws the inputs, and throws std::runtime_error if the two disagree.
+  std::function<DuelCalls(std::uint64_t seed)> prepare;
+};
+
+// The table of goals, or a short selection.
+std::vector<TorchDuel> torch_duels(bool quick);
+
+// With this many of libtorch's threads.
+DuelRow run_torch_duel(const TorchDuel& duel, int threads,
+                       const DuelRounds& rounds, std::uint64_t seed);
+
+// The instruction set that libtorch uses in this process, such as AVX2.
+std::string torch_capability();
+
+}  // namespace polyattn::cli
