@@ -16,6 +16,8 @@ if(NOT TORCH_FOUND)
   return()
 endif()
 set(POLYATTN_HAVE_TORCH ON)
+# at::parallel_for is a template in a header, and serial without this.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 # torch's headers take 10 to 20 seconds to read: they are compiled once, and
 # every target that uses them takes over the result.
@@ -25,7 +27,7 @@ configure_file(${PROJECT_BINARY_DIR}/torch_headers.cc.in
 add_library(polyattn_torch_headers OBJECT ${PROJECT_BINARY_DIR}/torch_headers.cc)
 polyattn_target(polyattn_torch_headers)
 set_target_properties(polyattn_torch_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(polyattn_torch_headers PUBLIC ${TORCH_LIBRARIES})
+target_link_libraries(polyattn_torch_headers PRIVATE ${TORCH_LIBRARIES} OpenMP::OpenMP_CXX)
 target_precompile_headers(polyattn_torch_headers PRIVATE <torch/torch.h>)
 
 # What a target that uses torch has in common with the others.
@@ -39,6 +41,10 @@ function(polyattn_torch_target name)
   else()
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
-  target_link_libraries(${name} PUBLIC ${TORCH_LIBRARIES})
+  target_link_libraries(${name} PUBLIC ${TORCH_LIBRARIES} PRIVATE OpenMP::OpenMP_CXX)
   target_precompile_headers(${name} REUSE_FROM polyattn_torch_headers)
+  # A file that includes torch takes seven seconds before its own first line is
+  # compiled: even from the precompiled header gcc instantiates torch's
+  # templates anew. So several are compiled as one.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
 endfunction()

@@ -11,7 +11,7 @@ GptOptions gpt2_size(std::int64_t dim, std::int64_t depth, std::int64_t heads) {
   return GptOptions(dim, depth, heads).vocabulary(50257).context(1024);
 }
 
-NamedOptions<GptOptions> named() {
+NamedOptions<GptOptions> named_gpts() {
   return {
       {"bytes-tiny", GptOptions(128, 4, 4).context(128)},
       {"bytes-small", GptOptions(384, 6, 6)},
@@ -47,10 +47,10 @@ GptOptions::GptOptions(std::int64_t dim, std::int64_t depth, std::int64_t heads)
 }
 
 GptOptions gpt_options(const std::string& name) {
-  return find_options("gpt_options", named(), name);
+  return find_options("gpt_options", named_gpts(), name);
 }
 
-std::vector<std::string> gpt_names() { return names_of(named()); }
+std::vector<std::string> gpt_names() { return names_of(named_gpts()); }
 
 GptImpl::GptImpl(const GptOptions& options_) : options(options_) {
   check(options);

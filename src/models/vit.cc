@@ -7,7 +7,7 @@
 namespace polyattn::models {
 namespace {
 
-NamedOptions<ViTOptions> named() {
+NamedOptions<ViTOptions> named_vits() {
   return {
       {"tiny", ViTOptions(192, 12, 3)},
       {"small", ViTOptions(384, 12, 6)},
@@ -76,10 +76,10 @@ Mapping torchvision_mapping(const ViTOptions& options,
 }  // namespace
 
 ViTOptions vit_options(const std::string& name) {
-  return find_options("vit_options", named(), name);
+  return find_options("vit_options", named_vits(), name);
 }
 
-std::vector<std::string> vit_names() { return names_of(named()); }
+std::vector<std::string> vit_names() { return names_of(named_vits()); }
 
 ViTImpl::ViTImpl(const ViTOptions& options_) : options(options_) {
   check(options);

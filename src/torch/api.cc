@@ -1,8 +1,7 @@
 // The C++ functions of polyattn/torch/attention.h: calls of the ops through
 // torch's dispatcher, so that autocast and tracing see them.
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include "polyattn/torch/attention.h"
+#include "torch/find_op.h"
 
 namespace polyattn {
 namespace {
@@ -19,13 +18,6 @@ using Output = at::Tensor;
 using OutputAndNorms =
     std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-template <typename Result>
-auto find_op(const char* name) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(name, "")
-      .typed<Signature<Result>>();
-}
-
 template <typename Op>
 auto call_op(const Op& op, const at::Tensor& q, const at::Tensor& k,
              const at::Tensor& v, const AttentionOptions& o) {
@@ -39,7 +31,7 @@ auto call_op(const Op& op, const at::Tensor& q, const at::Tensor& k,
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k,
                      const at::Tensor& v, const AttentionOptions& options) {
-  static const auto op = find_op<Output>("polyattn::attention");
+  static const auto op = find_op<Signature<Output>>("polyattn::attention");
   return call_op(op, q, k, v, options);
 }
 
@@ -48,7 +40,7 @@ AttentionWithNorms attention_with_norms(const at::Tensor& q,
                                         const at::Tensor& v,
                                         const AttentionOptions& options) {
   static const auto op =
-      find_op<OutputAndNorms>("polyattn::attention_with_norms");
+      find_op<Signature<OutputAndNorms>>("polyattn::attention_with_norms");
   auto [output, weight, jacobian, score, bad] = call_op(op, q, k, v, options);
   return {output, {weight, jacobian, score, bad}};
 }

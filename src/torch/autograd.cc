@@ -76,12 +76,6 @@ FusedCall with_tensors(FusedCall call, const at::Tensor& q, const at::Tensor& k,
   return call;
 }
 
-// torch counts only the arguments that are tensors, and takes no undefined
-// ones.
-OptionalTensor if_defined(const at::Tensor& t) {
-  return t.defined() ? OptionalTensor(t) : c10::nullopt;
-}
-
 // d_o -> those of dq, dk, dv, d_coefficients that are wanted, as a function of
 // d_o and the inputs.
 class FusedBackward : public torch::autograd::Function<FusedBackward> {
@@ -184,6 +178,8 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
                                 const variable_list& outer) {
     const variable_list saved = ctx->get_saved_variables();
     const FusedCall call = restore(ctx, saved);
+    // torch counts only the arguments that are tensors, and takes no undefined
+    // ones.
     const OptionalTensor mask = if_defined(call.attn_mask);
     const OptionalTensor coefficients = if_defined(call.coefficients);
     const std::array<bool, 4> wanted = {

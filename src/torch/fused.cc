@@ -1,6 +1,6 @@
 #include "torch/fused.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
+#include "torch/find_op.h"
 
 namespace polyattn {
 namespace {
@@ -17,17 +17,6 @@ using BackwardSignature =
         const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
         const at::Tensor&, const at::Tensor&, c10::string_view, double,
         std::int64_t, std::array<bool, 4>);
-
-template <typename Signature>
-c10::TypedOperatorHandle<Signature> find_op(const char* name) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(name, "")
-      .typed<Signature>();
-}
-
-OptionalTensor if_defined(const at::Tensor& t) {
-  return t.defined() ? OptionalTensor(t) : c10::nullopt;
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Optional.h>
 
 #include <array>
 #include <string>
@@ -10,6 +11,10 @@
 #include "polyattn/torch/attention.h"
 
 namespace polyattn {
+
+inline c10::optional<at::Tensor> if_defined(const at::Tensor& t) {
+  return t.defined() ? c10::optional<at::Tensor>(t) : c10::nullopt;
+}
 
 // What forward and backward have in common; the members are those of Call.
 struct FusedCall {

@@ -7,7 +7,7 @@
 #include "polyattn/models/vit.h"
 
 namespace polyattn::models {
-namespace {
+namespace full_size_test {
 
 TEST(FullSize, VitB16) {
   const char* path = std::getenv("POLYATTN_WEIGHTS");
@@ -23,5 +23,5 @@ TEST(FullSize, VitB16) {
       1e-4);
 }
 
-}  // namespace
+}  // namespace full_size_test
 }  // namespace polyattn::models

@@ -4,7 +4,7 @@
 #include "nn/support.h"
 
 namespace polyattn::models {
-namespace {
+namespace gpt_test {
 
 using test::expect_error;
 using test::expect_gradients;
@@ -209,5 +209,5 @@ TEST(Gpt, RefusesTokens) {
                "[Gpt] 1 caches for 2 blocks");
 }
 
-}  // namespace
+}  // namespace gpt_test
 }  // namespace polyattn::models

@@ -10,7 +10,7 @@
 #include "polyattn/models/vit.h"
 
 namespace polyattn::models {
-namespace {
+namespace public_weights_test {
 
 // f32 through a few layers, against torch's own kernels.
 constexpr double kTolerance = 1e-4;
@@ -120,5 +120,5 @@ TEST(PublicWeights, SavesForPython) {
   save(*gpt, "saved_gpt.safetensors", tokens, gpt->forward(tokens));
 }
 
-}  // namespace
+}  // namespace public_weights_test
 }  // namespace polyattn::models

@@ -7,7 +7,7 @@
 #include "polyattn/models/gpt.h"
 
 namespace polyattn::models {
-namespace {
+namespace state_file_test {
 
 class StateFile : public ::testing::Test {
  protected:
@@ -89,5 +89,5 @@ TEST_F(StateFile, ModelThereAndBack) {
   EXPECT_TRUE(from->forward(tokens).equal(to->forward(tokens)));
 }
 
-}  // namespace
+}  // namespace state_file_test
 }  // namespace polyattn::models

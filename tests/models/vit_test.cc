@@ -4,7 +4,7 @@
 #include "nn/support.h"
 
 namespace polyattn::models {
-namespace {
+namespace vit_test {
 
 using test::expect_error;
 using test::expect_gradients;
@@ -178,5 +178,5 @@ TEST(ViT, Refuses) {
       "[ViT] images of size [2, 1, 16, 16] are not [B, 3, 16, 16]");
 }
 
-}  // namespace
+}  // namespace vit_test
 }  // namespace polyattn::models

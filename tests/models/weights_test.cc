@@ -6,7 +6,7 @@
 #include "polyattn/models/vit.h"
 
 namespace polyattn::models {
-namespace {
+namespace weights_test {
 
 using test::expect_error;
 
@@ -163,5 +163,5 @@ TEST(Weights, TiedGptTakesOneTable) {
                "GPT-2 \"learned\"");
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace polyattn::models

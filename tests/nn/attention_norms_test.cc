@@ -6,7 +6,7 @@
 #include "polyattn/nn/attention.h"
 
 namespace polyattn::nn {
-namespace {
+namespace attention_norms_test {
 
 using test::expect_error;
 using test::random_rows;
@@ -179,5 +179,5 @@ TEST(AttentionErrors, Calls) {
                "[Attention] fused(false) computes no norms to watch");
 }
 
-}  // namespace
+}  // namespace attention_norms_test
 }  // namespace polyattn::nn

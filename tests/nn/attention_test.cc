@@ -7,7 +7,7 @@
 #include "nn/support.h"
 
 namespace polyattn::nn {
-namespace {
+namespace attention_test {
 
 using test::expect_gradients;
 using test::random_rows;
@@ -246,5 +246,5 @@ TEST(Attention, FindsTheLayersOfAModule) {
   EXPECT_EQ(attention_layers(list->at<AttentionImpl>(1)).size(), 1U);
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace polyattn::nn

@@ -8,7 +8,7 @@
 #include "polyattn/nn/embedding.h"
 
 namespace polyattn::nn {
-namespace {
+namespace initialise_test {
 
 using test::expect_error;
 
@@ -272,5 +272,5 @@ TEST(Initialise, KnowsItsNames) {
                "[initialise] name \"he\" is none of torch, vit, gpt2, xavier");
 }
 
-}  // namespace
+}  // namespace initialise_test
 }  // namespace polyattn::nn

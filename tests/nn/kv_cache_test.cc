@@ -5,7 +5,7 @@
 #include "polyattn/nn/attention.h"
 
 namespace polyattn::nn {
-namespace {
+namespace kv_cache_test {
 
 using test::expect_error;
 using test::random_rows;
@@ -139,5 +139,5 @@ TEST(KvCache, RefusesWhatDoesNotFit) {
   EXPECT_EQ(cache.length(), 1);
 }
 
-}  // namespace
+}  // namespace kv_cache_test
 }  // namespace polyattn::nn

@@ -7,7 +7,7 @@
 #include "polyattn/nn/embedding.h"
 
 namespace polyattn::nn {
-namespace {
+namespace layers_test {
 
 using test::expect_error;
 using test::expect_gradients;
@@ -263,5 +263,5 @@ TEST(Block, DropsPathsAndHandsOnMasks) {
                "[Block] mlp dim 9 != attention dim 8");
 }
 
-}  // namespace
+}  // namespace layers_test
 }  // namespace polyattn::nn

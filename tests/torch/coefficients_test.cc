@@ -11,7 +11,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace coefficients_test {
 
 using test::expect_near;
 using test::expect_same_bits;
@@ -152,5 +152,5 @@ TEST(Coefficients, GradientOfHighPowersInLowPrecision) {
   }
 }
 
-}  // namespace
+}  // namespace coefficients_test
 }  // namespace polyattn

@@ -15,7 +15,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace composed_test {
 
 using test::Case;
 using test::expect_near;
@@ -171,5 +171,5 @@ TEST(ComposedWeights, AreTheMatrix) {
                   test::eager_scores(in.all[0], in.all[1], options), options));
 }
 
-}  // namespace
+}  // namespace composed_test
 }  // namespace polyattn

@@ -15,7 +15,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace dispatch_test {
 
 using test::call_by_schema;
 using test::expect_same_bits;
@@ -123,5 +123,5 @@ def forward(self, q, k, v):
   }
 }
 
-}  // namespace
+}  // namespace dispatch_test
 }  // namespace polyattn

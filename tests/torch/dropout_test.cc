@@ -19,7 +19,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace dropout_test {
 
 using test::expect_near;
 using test::expect_same_bits;
@@ -176,5 +176,5 @@ TEST(Dropout, KeepsTheTypeAndHidesTheSameKeys) {
   }
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace polyattn

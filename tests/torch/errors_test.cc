@@ -13,7 +13,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace errors_test {
 
 using test::kInf;
 using test::kNaN;
@@ -284,5 +284,5 @@ TEST(Errors, CoefficientsThatAreNotFinite) {
   });
 }
 
-}  // namespace
+}  // namespace errors_test
 }  // namespace polyattn

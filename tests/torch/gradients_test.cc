@@ -11,7 +11,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace gradients_test {
 
 using test::expect_near;
 using test::expect_same_bits;
@@ -182,5 +182,5 @@ TEST(BiasGradient, DoesNotChangeTheOutput) {
   expect_same_bits("o", run(leaf(bias)), run(bias));
 }
 
-}  // namespace
+}  // namespace gradients_test
 }  // namespace polyattn

@@ -12,7 +12,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace higher_test {
 
 using test::expect_near;
 using test::leaf;
@@ -167,5 +167,5 @@ TEST_P(Higher, GradientOfAResidualByParameters) {
   }
 }
 
-}  // namespace
+}  // namespace higher_test
 }  // namespace polyattn

@@ -16,7 +16,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace kernels_test {
 
 using test::at;
 using test::Buffer;
@@ -207,5 +207,5 @@ TEST(KernelsVisibility, NCountsVisibleKeysAlone) {
   EXPECT_EQ(output(at::zeros({1, 5}, at::kBool)), 0);
 }
 
-}  // namespace
+}  // namespace kernels_test
 }  // namespace polyattn

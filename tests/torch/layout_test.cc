@@ -14,7 +14,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace layout_test {
 
 using test::expect_same_bits;
 using test::Random;
@@ -174,5 +174,5 @@ TEST(OutputLayout, GradientsLieAsTheInputs) {
   EXPECT_TRUE(got[3].transpose(1, 2).is_contiguous());
 }
 
-}  // namespace
+}  // namespace layout_test
 }  // namespace polyattn

@@ -11,7 +11,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace modes_test {
 
 using test::expect_same_bits;
 using test::leaf;
@@ -170,5 +170,5 @@ TEST(Meta, DropoutGoesByTheComposedDefinition) {
   EXPECT_EQ(o.sizes(), in.run().sizes());
 }
 
-}  // namespace
+}  // namespace modes_test
 }  // namespace polyattn

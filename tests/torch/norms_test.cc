@@ -12,7 +12,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace norms_test {
 
 using test::expect_near;
 using test::expect_same_bits;
@@ -190,5 +190,5 @@ TEST(NonFiniteOutputs, AreCounted) {
   }
 }
 
-}  // namespace
+}  // namespace norms_test
 }  // namespace polyattn

@@ -15,7 +15,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace second_test {
 
 using test::Case;
 using test::expect_near;
@@ -242,5 +242,5 @@ TEST(SecondInLowPrecision, F32) {
   }
 }
 
-}  // namespace
+}  // namespace second_test
 }  // namespace polyattn

@@ -10,7 +10,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace shapes_test {
 
 using test::expect_near;
 using test::expect_same_bits;
@@ -218,5 +218,5 @@ TEST(EmptyTensors, NoHeadsForCoefficientsByHead) {
   EXPECT_EQ(c.grad().sizes(), c.sizes());
 }
 
-}  // namespace
+}  // namespace shapes_test
 }  // namespace polyattn

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "torch/tensors.h"
 
 namespace polyattn {
-namespace {
+namespace threads_test {
 
 using test::expect_same_bits;
 using test::leaf;
@@ -133,15 +134,35 @@ TEST(TorchParallelTest, RunsEachTaskOnce) {
   }
 }
 
-TEST(TorchParallelTest, HasOneWorkerWithinAParallelRegion) {
-  const Threads threads(3);
-  std::atomic<int> most{0};
-  at::parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
-    if (!at::in_parallel_region()) return;  // one chunk for the whole
-    if (TorchParallel().workers() != 1) ++most;
+// Each task waits for the other. One after the other, the first would wait for
+// ever; half a minute is long enough for any machine to start a thread.
+TEST(TorchParallelTest, RunsTasksAtTheSameTime) {
+  const Threads threads(2);
+  std::atomic<int> arrived{0}, met{0}, workers{0};
+  TorchParallel().run(2, [&](std::int64_t, int worker) {
+    workers += worker;
+    ++arrived;
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (arrived < 2 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    if (arrived == 2) ++met;
   });
-  EXPECT_EQ(most, 0);
+  EXPECT_EQ(met, 2) << "is it compiled with OpenMP, as torch is?";
+  EXPECT_EQ(workers, 0 + 1);
 }
 
-}  // namespace
+TEST(TorchParallelTest, HasOneWorkerWithinAParallelRegion) {
+  const Threads threads(3);
+  std::atomic<int> outside{0}, several{0};
+  at::parallel_for(0, 3, 1, [&](std::int64_t, std::int64_t) {
+    if (!at::in_parallel_region()) ++outside;
+    if (TorchParallel().workers() != 1) ++several;
+  });
+  EXPECT_EQ(outside, 0) << "this test is not compiled with OpenMP";
+  EXPECT_EQ(several, 0);
+}
+
+}  // namespace threads_test
 }  // namespace polyattn
