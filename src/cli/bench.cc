@@ -136,6 +136,8 @@ void BenchCommand::add_run_options() {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"default", "avx2", "avx512"}));
+  add(app_->add_option("--only", o.only,
+                       "With --torch: rows whose name contains this text"));
   add(app_->add_flag("--quick", o.quick, "A short selection, few rounds"));
   add(app_->add_option("--threads", o.threads, "Thread counts; default 1,2"))
       ->delimiter(',')
@@ -162,8 +164,9 @@ void BenchCommand::run() {
   if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
     options_.json = "-";
   }
-  if (!options_.capabilities.empty() && !options_.torch) {
-    throw UsageError("--capability goes with --torch");
+  if (!options_.torch &&
+      (!options_.capabilities.empty() || !options_.only.empty())) {
+    throw UsageError("--capability and --only go with --torch");
   }
   if (options_.json && *options_.json != "-") check_writable(*options_.json);
   const Report report = options_.torch ? run_torch() : run_core();

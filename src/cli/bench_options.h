@@ -31,6 +31,7 @@ struct BenchOptions {
 
   bool torch = false;
   std::vector<std::string> capabilities;  // empty: default_capabilities()
+  std::string only;  // with torch: rows whose name contains this
 
   std::vector<int> threads;  // empty: one and, where there is a core, two
   std::optional<int> repeats;

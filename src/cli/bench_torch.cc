@@ -15,7 +15,14 @@ std::vector<DuelRow> measure_here(const BenchOptions& options,
                                   ProgressStyle style) {
   const std::vector<int> threads = thread_counts(options, hardware_threads());
   const RunOptions run = run_options(options);
-  const auto duels = torch_duels(options.quick);
+  auto duels = torch_duels(options.quick);
+  std::erase_if(duels, [&](const TorchDuel& duel) {
+    return duel.name.find(options.only) == std::string::npos;
+  });
+  if (duels.empty()) {
+    throw UsageError(
+        fmt::format("--only {}: no row has this in its name", options.only));
+  }
   double total = 0;
   for (const TorchDuel& duel : duels) {
     for (const int count : threads) total += duel.effort / count;
@@ -44,7 +51,9 @@ std::vector<DuelRow> measure_elsewhere(const BenchOptions& options,
                                      "--capability",
                                      "default",
                                      "--seed",
-                                     std::to_string(options.seed)};
+                                     std::to_string(options.seed),
+                                     "--only",
+                                     options.only};
   if (options.quick) arguments.emplace_back("--quick");
   for (const int count : options.threads) {
     arguments.insert(arguments.end(), {"--threads", std::to_string(count)});

@@ -69,7 +69,9 @@ TEST(Command, UsageErrorsEndWithTwo) {
        {"", "--nonsense", "nonsense", "bench --nonsense", "bench --length many",
         "bench --length 0", "bench --length 8,-1", "bench --dtype f8",
         "bench --op sideways", "bench --threads 0", "bench --causal middle",
-        "bench --heads 4 --kv-heads 3",
+        "bench --heads 4 --kv-heads 3", "bench --only softmax",
+        "bench --capability avx2", "bench --torch --capability sse2",
+        "bench --torch --length 8", "bench --torch --only nonsense",
         "bench --batch 1000000000 --length 1000000000"}) {
     const Outcome outcome = run_command(std::string(arguments) + " 2>&1");
     EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments;
@@ -107,6 +109,28 @@ TEST(Command, JsonOnStandardOutputIsAlone) {
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["N"], 16);
 }
+
+#ifdef POLYATTN_HAVE_TORCH
+TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
+  const Outcome outcome = run_command(
+      "bench --torch --only 'forward softmax [1,12,1024,64]' --threads 1 "
+      "--repeats 1 --min-time 0 --capability default,avx2 --json 2>/dev/null");
+  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  const auto rows = nlohmann::json::parse(outcome.text);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["threads"], 1);
+  EXPECT_EQ(rows[0]["target"], 1.4);
+  EXPECT_DOUBLE_EQ(
+      rows[0]["ratio"].get<double>(),
+      rows[0]["rival_ms"].get<double>() / rows[0]["ours_ms"].get<double>());
+}
+#else
+TEST(Command, TorchRowsNeedTorch) {
+  const Outcome outcome = run_command("bench --torch 2>&1");
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_TRUE(contains(outcome, "built without torch")) << outcome.text;
+}
+#endif
 
 TEST(Command, JsonFileComesBesideTheTable) {
   const auto folder =
