@@ -46,5 +46,5 @@ function(polyattn_torch_target name)
   # A file that includes torch takes seven seconds before its own first line is
   # compiled: even from the precompiled header gcc instantiates torch's
   # templates anew. So several are compiled as one.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 9)
 endfunction()

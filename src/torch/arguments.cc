@@ -41,7 +41,7 @@ void check_mask_tensor(const at::Tensor& mask, const at::Tensor& q) {
 }
 
 // Heads of a tensor of rows; one without a dimension for them.
-std::int64_t heads_of(const at::Tensor& t) {
+std::int64_t count_heads(const at::Tensor& t) {
   return t.dim() >= 3 ? t.size(-3) : 1;
 }
 
@@ -100,9 +100,9 @@ at::Tensor mask_like(const Call& call, const at::Tensor& mask,
 // Query heads, after checking those of k and v against them.
 std::int64_t common_heads(const at::Tensor& q, const at::Tensor& k,
                           const at::Tensor& v, bool gqa) {
-  const std::int64_t h = heads_of(q), g = heads_of(k);
+  const std::int64_t h = count_heads(q), g = count_heads(k);
   if (gqa) {
-    TORCH_CHECK(heads_of(v) == g, "[attention] value heads ", heads_of(v),
+    TORCH_CHECK(count_heads(v) == g, "[attention] value heads ", count_heads(v),
                 " != key heads ", g);
     TORCH_CHECK(g == 0 ? h == 0 : h % g == 0, "[attention] query heads ", h,
                 " is not a multiple of key heads ", g);
@@ -116,7 +116,7 @@ std::int64_t common_heads(const at::Tensor& q, const at::Tensor& k,
     if (heads == 1) heads = other;
   };
   widen("key", g);
-  widen("value", heads_of(v));
+  widen("value", count_heads(v));
   return heads;
 }
 
@@ -159,8 +159,8 @@ void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   Sizes batch = broadcast_batch(batch_of(q), batch_of(k), "key");
   batch = broadcast_batch(batch, batch_of(v), "value");
   call.q = four_dimensional(q, batch, heads);
-  call.k = four_dimensional(k, batch, gqa ? heads_of(k) : heads);
-  call.v = four_dimensional(v, batch, gqa ? heads_of(v) : heads);
+  call.k = four_dimensional(k, batch, gqa ? count_heads(k) : heads);
+  call.v = four_dimensional(v, batch, gqa ? count_heads(v) : heads);
   call.leading = batch;
   const bool has_heads = std::max({q.dim(), k.dim(), v.dim()}) >= 3;
   if (has_heads) call.leading.push_back(heads);

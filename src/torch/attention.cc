@@ -128,9 +128,6 @@ TORCH_LIBRARY_IMPL(polyattn, CompositeImplicitAutograd, m) {
   using Ops = polyattn::WithArguments<polyattn::AttentionOps>;
   m.impl("attention", Ops::kAttention);
   m.impl("attention_with_norms", Ops::kWithNorms);
-}
-
-TORCH_LIBRARY_IMPL(polyattn, CatchAll, m) {
   m.impl("canonical_formula", polyattn::canonical_formula);
   m.impl("polynomial_coefficients", polyattn::polynomial_coefficients);
 }

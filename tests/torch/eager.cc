@@ -7,7 +7,7 @@
 namespace polyattn::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() &&
@@ -66,8 +66,8 @@ EagerScores eager_scores(const at::Tensor& q, const at::Tensor& k,
   if (options.mask()) {
     const at::Tensor& mask = *options.mask();
     const bool is_bool = mask.scalar_type() == at::kBool;
-    seen = seen.logical_and(is_bool ? mask : mask.ne(-kInf));
-    if (!is_bool) s = s + mask.to(at::kDouble).masked_fill(mask.eq(-kInf), 0);
+    seen = seen.logical_and(is_bool ? mask : mask.ne(kHidden));
+    if (!is_bool) s = s + mask.to(at::kDouble).masked_fill(mask.eq(kHidden), 0);
   }
   seen = seen.expand_as(s);
   return {s, seen, seen.sum(3, true).to(at::kDouble)};
