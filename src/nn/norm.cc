@@ -27,15 +27,18 @@ void NormImpl::reset_parameters() {
 torch::Tensor NormImpl::forward(const torch::Tensor& x) {
   TORCH_CHECK(x.dim() >= 1 && x.size(-1) == options.dim(), "[Norm] x of size ",
               x.sizes(), " does not end in dim ", options.dim());
+  // Rows come in lower precision than the weight under autocast, and in 16 bits
+  // squares would overflow or lose most of their digits.
+  const auto type = c10::promoteTypes(
+      torch::kFloat, c10::promoteTypes(x.scalar_type(), weight.scalar_type()));
+  const torch::Tensor wide = x.to(type), w = weight.to(type);
   if (options.kind() == "layer") {
-    return torch::layer_norm(x, {options.dim()}, weight, bias, options.eps());
+    const torch::Tensor b = bias.defined() ? bias.to(type) : bias;
+    return torch::layer_norm(wide, {options.dim()}, w, b, options.eps())
+        .to(x.scalar_type());
   }
-  // In 16 bits the squares would overflow or lose most of their digits.
-  const bool narrow = x.element_size() < 4;
-  const torch::Tensor wide = narrow ? x.to(torch::kFloat) : x;
   const torch::Tensor mean_sq = wide.square().mean(-1, /*keepdim=*/true);
-  const torch::Tensor y = wide * torch::rsqrt(mean_sq + options.eps());
-  return y.to(x.scalar_type()) * weight;
+  return (wide * torch::rsqrt(mean_sq + options.eps()) * w).to(x.scalar_type());
 }
 
 }  // namespace polyattn::nn

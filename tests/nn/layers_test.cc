@@ -54,6 +54,21 @@ TEST(Norm, OfLargeHalves) {
   EXPECT_TRUE(y.eq(1).all().item<bool>());
 }
 
+// As autocast hands them over: the result has the type of the rows.
+TEST(Norm, OfRowsInLowerPrecisionThanTheWeight) {
+  torch::manual_seed(2);
+  for (const char* kind : {"layer", "rms"}) {
+    Norm norm(NormOptions(8).kind(kind));
+    const auto x = torch::randn({3, 8}).to(torch::kBFloat16);
+    const auto y = norm->forward(x);
+    EXPECT_EQ(y.scalar_type(), torch::kBFloat16) << kind;
+    const auto wide = norm->forward(x.to(torch::kFloat));
+    EXPECT_TRUE(torch::equal(y, wide.to(torch::kBFloat16))) << kind;
+    y.sum().backward();
+    EXPECT_EQ(norm->weight.grad().scalar_type(), torch::kFloat) << kind;
+  }
+}
+
 TEST(Norm, Refuses) {
   expect_error([] { const Norm n(NormOptions(8).kind("batch")); },
                "[Norm] kind \"batch\" is none of layer, rms");
