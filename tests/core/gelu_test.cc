@@ -20,7 +20,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 // fused multiply-add the exponent t^2/2 is rounded twice, each time by a unit
 // of itself, and so is what it says of the value.
 double bound_in_units(const std::string& target, double x) {
-  const bool fused = target == "avx2" || target == "avx3";
+  const bool fused = target.starts_with("avx");
   return 12 + (fused ? 0 : x * x);
 }
 
