@@ -80,7 +80,8 @@ BenchCommand::BenchCommand(CLI::App& parent)
       "--length 512,2048 --causal first\n"
       "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
       "out.json\n"
-      "  polyattn bench --torch --threads 2");
+      "  polyattn bench --torch --threads 2\n"
+      "  polyattn bench --train");
   add_grid_options();
   add_run_options();
 }
@@ -129,15 +130,19 @@ void BenchCommand::add_run_options() {
   };
   add(app_->add_flag("--torch", o.torch,
                      "Measure the torch ops against libtorch instead"));
-  add(app_->add_option("--capability", o.capabilities,
-                       "With --torch: values of ATEN_CPU_CAPABILITY for the "
-                       "rival, the best of\nwhich counts; default: default, "
-                       "and avx512 where there is one"))
+  add(app_->add_flag("--train", o.train,
+                     "Measure steps of training against libtorch instead"));
+  add(app_->add_option(
+          "--capability", o.capabilities,
+          "With --torch or --train: values of ATEN_CPU_CAPABILITY for the "
+          "rival, the best of\nwhich counts; default: default, "
+          "and avx512 where there is one"))
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"default", "avx2", "avx512"}));
-  add(app_->add_option("--only", o.only,
-                       "With --torch: rows whose name contains this text"));
+  add(app_->add_option(
+      "--only", o.only,
+      "With --torch or --train: rows whose name contains this text"));
   add(app_->add_flag("--quick", o.quick, "A short selection, few rounds"));
   add(app_->add_option("--threads", o.threads, "Thread counts; default 1,2"))
       ->delimiter(',')
@@ -155,7 +160,7 @@ void BenchCommand::add_run_options() {
       ->type_name("[FILE]");
 }
 
-void BenchCommand::run() {
+int BenchCommand::run() {
   for (const CLI::Option* option : app_->get_options()) {
     if (option->get_group() == kGrid && option->count() > 0) {
       options_.grid = true;
@@ -164,15 +169,22 @@ void BenchCommand::run() {
   if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
     options_.json = "-";
   }
-  if (!options_.torch &&
-      (!options_.capabilities.empty() || !options_.only.empty())) {
-    throw UsageError("--capability and --only go with --torch");
+  if (options_.train && options_.torch) {
+    throw UsageError("--torch and --train: give one of them");
+  }
+  const bool duels = options_.torch || options_.train;
+  if (!duels && (!options_.capabilities.empty() || !options_.only.empty())) {
+    throw UsageError("--capability and --only go with --torch or --train");
   }
   if (options_.json && *options_.json != "-") check_writable(*options_.json);
-  const Report report = options_.torch ? run_torch() : run_core();
-  if (options_.json == "-") return print_text(report.json);
+  const Report report = duels ? run_torch() : run_core();
+  if (options_.json == "-") {
+    print_text(report.json);
+    return kExitDone;
+  }
   print_text(report.table);
   if (options_.json) write_file_atomically(*options_.json, report.json);
+  return kExitDone;
 }
 
 BenchCommand::Report BenchCommand::run_core() const {
@@ -186,7 +198,9 @@ BenchCommand::Report BenchCommand::run_core() const {
 
 BenchCommand::Report BenchCommand::run_torch() const {
   if (options_.grid) {
-    throw UsageError("--torch has a table of its own, without cases of yours");
+    throw UsageError(
+        "--torch and --train have tables of their own, without cases of "
+        "yours");
   }
   const std::string machine = machine_line();
   const auto rows = bench_torch(options_, progress_style(options_));

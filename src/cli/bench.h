@@ -4,25 +4,22 @@
 #include <string>
 
 #include "cli/bench_options.h"
-
-namespace CLI {  // NOLINT(readability-identifier-naming): not our name
-class App;
-}
+#include "cli/command.h"
 
 namespace polyattn::cli {
 
-class BenchCommand {
+class BenchCommand : public Command {
  public:
   // Adds the subcommand; the parent must outlive this.
   explicit BenchCommand(CLI::App& parent);
   BenchCommand(const BenchCommand&) = delete;
   BenchCommand& operator=(const BenchCommand&) = delete;
 
-  bool chosen() const;
+  bool chosen() const override;
 
   // Measures and prints what the parsed options ask for. Throws UsageError,
   // FormulaError or another std::exception.
-  void run();
+  int run() override;
 
  private:
   struct Report {

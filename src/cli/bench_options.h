@@ -30,8 +30,9 @@ struct BenchOptions {
   bool stats = false;
 
   bool torch = false;
+  bool train = false;
   std::vector<std::string> capabilities;  // empty: default_capabilities()
-  std::string only;  // with torch: rows whose name contains this
+  std::string only;  // with torch or train: rows whose name contains this
 
   std::vector<int> threads;  // empty: one and, where there is a core, two
   std::optional<int> repeats;

@@ -5,9 +5,9 @@
 
 #include "cli/bench_check.h"
 #include "cli/cli.h"
-#include "cli/memory.h"
 #include "cli/rival.h"
 #include "cli/timed.h"
+#include "run/machine.h"
 
 namespace polyattn::cli {
 namespace {
@@ -69,7 +69,7 @@ Measurement Bench::measure(const Figure& figure) {
   m.extra_bytes = runner.extra_bytes();
 
   Samples samples;
-  const PeakMemory peak;
+  const run::PeakMemory peak;
   const double first = seconds_of([&] { runner.run(); }, 1);
   if (const auto growth = peak.growth()) {
     m.peak_bytes = *growth + runner.row_bytes();

@@ -5,10 +5,15 @@
 #include <map>
 
 #include "cli/sgemm.h"
-#include "cli/text_table.h"
+#include "run/text_table.h"
 
 namespace polyattn::cli {
 namespace {
+
+using run::Align;
+using run::Colour;
+using run::coloured;
+using run::TextTable;
 
 constexpr double kMegabyte = 1e6;
 

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/subprocess.h"
 #include "cli/torch_duels.h"
+#include "cli/train_duels.h"
 
 namespace polyattn::cli {
 namespace {
@@ -15,7 +16,8 @@ std::vector<DuelRow> measure_here(const BenchOptions& options,
                                   ProgressStyle style) {
   const std::vector<int> threads = thread_counts(options, hardware_threads());
   const RunOptions run = run_options(options);
-  auto duels = torch_duels(options.quick);
+  auto duels =
+      options.train ? train_duels(options.quick) : torch_duels(options.quick);
   std::erase_if(duels, [&](const TorchDuel& duel) {
     return duel.name.find(options.only) == std::string::npos;
   });
@@ -46,7 +48,7 @@ std::vector<DuelRow> measure_here(const BenchOptions& options,
 std::vector<DuelRow> measure_elsewhere(const BenchOptions& options,
                                        const std::string& capability) {
   std::vector<std::string> arguments{"bench",
-                                     "--torch",
+                                     options.train ? "--train" : "--torch",
                                      "--json",
                                      "--capability",
                                      "default",

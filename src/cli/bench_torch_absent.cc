@@ -9,7 +9,8 @@ std::vector<std::string> default_capabilities() { return {}; }
 std::vector<DuelRow> bench_torch(const BenchOptions& /*options*/,
                                  ProgressStyle /*style*/) {
   throw UsageError(
-      "bench --torch: this polyattn was built without torch; configure with "
+      "bench --torch and --train: this polyattn was built without torch; "
+      "configure with "
       "-DPOLYATTN_TORCH=ON");
 }
 

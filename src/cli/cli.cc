@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <thread>
 
 #include "cli/bench.h"
+#include "cli/command.h"
+#include "cli/data.h"
 #include "cli/files.h"
 #include "polyattn/activation.h"
 #include "polyattn/target.h"
 #include "polyattn/version.h"
+#include "run/config.h"
 
 namespace polyattn::cli {
 namespace {
@@ -27,12 +31,17 @@ int dispatch(int argc, const char* const* argv) {
   CLI::App app{"polyattn: attention with softmax, polynomials and others.",
                "polyattn"};
   app.footer(
-      "Example:\n  polyattn bench --quick\n\n"
+      "Examples:\n"
+      "  polyattn compare --budget 5m\n"
+      "  polyattn train configs/sotu.toml\n"
+      "  polyattn bench --quick\n\n"
       "POLYATTN_TARGET=NAME forces an instruction set; --version lists them.");
   bool version = false;
   app.add_flag("--version", version, "Version and instruction sets");
   app.require_subcommand(0, 1);
-  BenchCommand bench(app);
+  auto commands = training_commands(app);
+  commands.push_back(std::make_unique<DataCommand>(app));
+  commands.push_back(std::make_unique<BenchCommand>(app));
 
   try {
     app.parse(argc, argv);
@@ -43,10 +52,10 @@ int dispatch(int argc, const char* const* argv) {
     print_text(version_line());
     return kExitDone;
   }
-  if (bench.chosen()) {
-    bench.run();
-    return kExitDone;
-  }
+  const auto chosen =
+      std::find_if(commands.begin(), commands.end(),
+                   [](const auto& command) { return command->chosen(); });
+  if (chosen != commands.end()) return (*chosen)->run();
   fmt::print(stderr, "{}", app.help());
   return kExitUsage;
 }
@@ -81,6 +90,9 @@ int run(int argc, const char* const* argv) {
     return dispatch(argc, argv);
   } catch (const FormulaError& error) {
     fmt::print(stderr, "polyattn: bad activation: {}\n", error.what());
+    return kExitUsage;
+  } catch (const run::ConfigError& error) {
+    fmt::print(stderr, "polyattn: {}\n", error.what());
     return kExitUsage;
   } catch (const UsageError& error) {
     fmt::print(stderr, "polyattn: {}\n", error.what());

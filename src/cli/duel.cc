@@ -4,11 +4,16 @@
 
 #include <stdexcept>
 
-#include "cli/text_table.h"
 #include "cli/timed.h"
+#include "run/text_table.h"
 
 namespace polyattn::cli {
 namespace {
+
+using run::Align;
+using run::Colour;
+using run::coloured;
+using run::TextTable;
 
 using Json = nlohmann::ordered_json;
 
@@ -28,6 +33,12 @@ Json row_json(const DuelRow& row) {
   json["ratio_q3"] = row.ratio.q3;
   json["target"] = row.target ? Json(*row.target) : Json();
   json["reached"] = row.reached() ? Json(*row.reached()) : Json();
+  if (row.items > 0) {
+    json["items"] = row.items;
+    json["item"] = row.item_name;
+    json["ours_items_per_second"] = 1e3 * row.items / row.ours.median;
+    json["rival_items_per_second"] = 1e3 * row.items / row.theirs.median;
+  }
   json["rival"] = row.rival;
   json["mode"] = row.mode;
   return json;
@@ -45,11 +56,17 @@ DuelRow row_of(const Json& json) {
   if (!json.at("target").is_null()) row.target = json.at("target");
   row.rival = json.at("rival");
   row.mode = json.at("mode");
+  row.items = json.value("items", 0.0);
+  row.item_name = json.value("item", std::string());
   return row;
 }
 
-std::string quantity(const Spread& spread, DuelUnit unit) {
-  return unit == DuelUnit::kMilliseconds
+std::string quantity(const DuelRow& row, const Spread& spread) {
+  if (row.items > 0) {
+    return fmt::format("{:.0f} {}/s", 1e3 * row.items / spread.median,
+                       row.item_name);
+  }
+  return row.unit == DuelUnit::kMilliseconds
              ? fmt::format("{:.2f} ms", spread.median)
              : fmt::format("{:.1f} MB", spread.median);
 }
@@ -144,7 +161,7 @@ std::string duel_table(const std::vector<DuelRow>& rows, bool colours) {
                    {"mode", Align::kLeft}});
   for (const DuelRow& row : rows) {
     table.add_row({row.name, std::to_string(row.threads),
-                   quantity(row.ours, row.unit), quantity(row.theirs, row.unit),
+                   quantity(row, row.ours), quantity(row, row.theirs),
                    fmt::format("{:.2f}× ({:.2f}–{:.2f})", row.ratio.median,
                                row.ratio.q1, row.ratio.q3),
                    row.target ? fmt::format("≥ {:.2f}×", *row.target) : "",

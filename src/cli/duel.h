@@ -24,6 +24,8 @@ struct DuelRow {
   Spread ratio;                  // theirs / ours, formed inside a round
   std::optional<double> target;  // what the ratio must reach
   std::string mode = "default";  // how the rival was run
+  double items = 0;              // that a call works through; 0: not counted
+  std::string item_name = {};    // images, tokens
 
   std::optional<bool> reached() const;
 };

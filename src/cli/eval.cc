@@ -1,0 +1,64 @@
+#include "cli/eval.h"
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/progress.h"
+#include "train/evaluate_run.h"
+
+namespace polyattn::cli {
+
+EvalCommand::EvalCommand(CLI::App& parent)
+    : app_(parent.add_subcommand("eval", "Evaluate a run on its test set")) {
+  app_->footer("Example:\n  polyattn eval runs/cubic --best");
+  app_->add_option("run", folder_, "Folder of a run")->required();
+  app_->add_flag("--best", best_,
+                 "The weights of the best evaluation, not the last ones");
+  app_->add_option("--data", data_, "Data from this path instead");
+  app_->add_option("--threads", threads_, "Threads; default: all cores")
+      ->check(CLI::Range(1, 1024).description(""));
+  app_->add_flag("--json", json_, "Print JSON instead of text");
+}
+
+int EvalCommand::run() {
+  const bool terminal = default_progress_style() == ProgressStyle::kTerminal;
+  int shown = -1;
+  const auto result = train::evaluate_run(
+      {.folder = folder_,
+       .best = best_,
+       .threads = threads_ > 0 ? threads_ : hardware_threads(),
+       .path = data_,
+       .progress = [&](double share) {
+         const int percent = static_cast<int>(100 * share);
+         if (!terminal || percent == shown) return;
+         shown = percent;
+         fmt::print(stderr, "\revaluating {:3} %{}", percent,
+                    percent == 100 ? "\r\033[K" : "");
+       }});
+  const train::Evaluation& found = result.evaluation;
+  if (json_) {
+    run::Json json = {{"folder", folder_},
+                      {"task", result.task},
+                      {"activation", result.activation},
+                      {"weights", best_ ? "best" : "last"},
+                      {"examples", result.count}};
+    if (result.step >= 0) json["step"] = result.step;
+    json.update(train::evaluation_json(found));
+    print_text(json.dump(2) + "\n");
+    return kExitDone;
+  }
+  std::string text =
+      fmt::format("{} on {}, {} test examples: loss {:.4f}", result.activation,
+                  result.task, result.count, found.loss);
+  if (found.bits_per_byte) {
+    text += fmt::format(", {:.4f} bits per byte", *found.bits_per_byte);
+  }
+  if (found.accuracy) {
+    text += fmt::format(", accuracy {:.2f} %", 100 * *found.accuracy);
+  }
+  print_text(text + "\n");
+  return kExitDone;
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,66 @@
+#include "cli/fetch_bar.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "cli/data_report.h"
+#include "run/text_table.h"
+
+namespace polyattn::cli {
+namespace {
+
+using run::shortened;
+
+// Often enough to look alive, seldom enough to cost nothing.
+constexpr auto kInterval = std::chrono::milliseconds(100);
+
+void rewrite(const std::string& line) {
+  fmt::print(stderr, "\r{}\033[K", line);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+FetchBar::FetchBar(ProgressStyle style, std::string name)
+    : style_(style), name_(std::move(name)) {}
+
+FetchBar::~FetchBar() {
+  if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
+}
+
+void FetchBar::step(const std::string& what) {
+  first_time_ = {};
+  const std::string line = fmt::format("{}: {}", name_, what);
+  if (style_ == ProgressStyle::kTerminal) {
+    rewrite(shortened(line, terminal_columns() - 1));
+  } else if (style_ == ProgressStyle::kLines) {
+    fmt::print(stderr, "{}\n", line);
+  }
+}
+
+void FetchBar::received(std::uint64_t bytes, std::uint64_t of) {
+  if (style_ != ProgressStyle::kTerminal) return;
+  const Clock::time_point now = Clock::now();
+  // What an earlier download left says nothing about the speed of this one.
+  if (first_time_ == Clock::time_point{}) {
+    first_time_ = now;
+    first_bytes_ = bytes;
+  }
+  if (now - shown_time_ < kInterval && bytes < of) return;
+  shown_time_ = now;
+  const std::chrono::duration<double> elapsed = now - first_time_;
+  const auto gained = static_cast<double>(bytes - first_bytes_);
+  const auto left = static_cast<double>(of > bytes ? of - bytes : 0);
+  const double seconds = gained > 0 ? elapsed.count() * left / gained
+                                    : std::numeric_limits<double>::infinity();
+  const double fraction =
+      of > 0 ? static_cast<double>(bytes) / static_cast<double>(of) : 1;
+  const std::string label =
+      fmt::format("{}: {} of {}", name_, size_text(bytes), size_text(of));
+  rewrite(progress_line(fraction, seconds, label, terminal_columns()));
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,75 @@
+#include "cli/generate.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/stop_signals.h"
+
+namespace polyattn::cli {
+
+GenerateCommand::GenerateCommand(CLI::App& parent)
+    : app_(parent.add_subcommand("generate",
+                                 "Write text with a language model")) {
+  app_->footer(
+      "Example:\n"
+      "  polyattn generate runs/sotu --prompt 'My fellow Americans,' --bytes "
+      "600");
+  train::GenerateOptions& o = options_;
+  o.threads = 0;
+  app_->add_option("run", o.folder, "Folder of a run on a text")->required();
+  app_->add_option("--prompt", o.prompt, "What the text begins with");
+  app_->add_option("--bytes", o.bytes, "How much to write")
+      ->capture_default_str();
+  app_->add_option("--temperature", o.temperature,
+                   "0 takes the likeliest byte always")
+      ->capture_default_str();
+  app_->add_option("--top-k", o.top_k, "Draw from so many of the likeliest");
+  app_->add_option("--top-p", o.top_p,
+                   "Draw from the likeliest that have this share together");
+  app_->add_option("--seed", o.seed, "Of the random numbers")
+      ->capture_default_str();
+  app_->add_option("--stop", o.stop, "End behind this text");
+  app_->add_flag("--best", o.best,
+                 "The weights of the best evaluation, not the last ones");
+  app_->add_option("--threads", o.threads, "Threads; default: all cores")
+      ->check(CLI::Range(1, 1024).description(""));
+  app_->add_flag("--json", json_, "Print JSON when it is complete");
+}
+
+train::GenerateResult GenerateCommand::write() const {
+  try {
+    return train::generate(options_, [&](std::string_view piece) {
+      if (!json_) print_text(piece);
+      return !StopSignals::stopped();
+    });
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+int GenerateCommand::run() {
+  if (options_.threads == 0) options_.threads = hardware_threads();
+  const StopSignals signals;
+  if (!json_) print_text(options_.prompt);
+  const train::GenerateResult result = write();
+  const double speed = static_cast<double>(result.text.size()) / result.seconds;
+  if (json_) {
+    const nlohmann::ordered_json json = {{"prompt", options_.prompt},
+                                         {"text", result.text},
+                                         {"seconds", result.seconds},
+                                         {"bytes_per_second", speed}};
+    using Handler = nlohmann::ordered_json::error_handler_t;
+    print_text(json.dump(2, ' ', false, Handler::replace) + "\n");
+  } else {
+    print_text("\n");
+    fmt::print(stderr, "({} bytes, {:.0f} a second)\n", result.text.size(),
+               speed);
+  }
+  return StopSignals::stopped() ? kExitInterrupted : kExitDone;
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,24 @@
+// polyattn generate: text from a language model.
+#pragma once
+
+#include "cli/command.h"
+#include "train/generate.h"
+
+namespace polyattn::cli {
+
+class GenerateCommand : public Command {
+ public:
+  explicit GenerateCommand(CLI::App& parent);
+
+  bool chosen() const override { return app_->parsed(); }
+  int run() override;
+
+ private:
+  train::GenerateResult write() const;
+
+  CLI::App* app_;
+  train::GenerateOptions options_;
+  bool json_ = false;
+};
+
+}  // namespace polyattn::cli

@@ -1,0 +1,121 @@
+#include "cli/train.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/stop_signals.h"
+#include "cli/train_bar.h"
+#include "run/records.h"
+#include "train/trainer.h"
+
+namespace polyattn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string default_folder(const run::Config& config) {
+  return fmt::format("runs/{}-{}-seed{}", config.task.name,
+                     slug_of(config.model.activation), config.train.seed);
+}
+
+run::Json result_json(const fs::path& folder, const run::RunInfo& info) {
+  run::Json json = {{"folder", folder.string()},
+                    {"state", run::name_of(info.state)},
+                    {"step", info.step},
+                    {"steps", info.steps},
+                    {"train_seconds", info.train_seconds},
+                    {"peak_mb", info.peak_mb}};
+  if (info.loss) json["loss"] = run::number(*info.loss);
+  if (info.accuracy) json["accuracy"] = run::number(*info.accuracy);
+  if (info.bits_per_byte) {
+    json["bits_per_byte"] = run::number(*info.bits_per_byte);
+  }
+  if (info.divergence) {
+    json["diverged"] = {{"step", info.divergence->step},
+                        {"what", info.divergence->what}};
+  }
+  return json;
+}
+
+}  // namespace
+
+TrainCommand::TrainCommand(CLI::App& parent)
+    : app_(parent.add_subcommand("train", "Train one model")) {
+  app_->footer(
+      "Ready configs are in configs/. An interrupted run is saved and goes on "
+      "with --resume.\n\n"
+      "Examples:\n"
+      "  polyattn train configs/fashion-mnist.toml\n"
+      "  polyattn train configs/sotu.toml --set 'model.activation=x^3/sqrt(N)' "
+      "--out runs/cubic\n"
+      "  polyattn train runs/cubic --resume\n"
+      "  polyattn train --task cifar10 --keys");
+  app_->add_option("config", options_.config,
+                   "Config file, or the folder of a run (with --resume)");
+  app_->add_option("--task", options_.task,
+                   "Instead of a file: the defaults of a task");
+  add_training_options(*app_, options_);
+  app_->add_flag("--resume", resume_, "Go on from the last checkpoint");
+  app_->add_flag("--keys", keys_,
+                 "Print every key with its default for --task, and stop");
+}
+
+int TrainCommand::run() {
+  if (keys_) {
+    print_text(run::describe_config(options_.task.empty() ? "fashion-mnist"
+                                                          : options_.task));
+    return kExitDone;
+  }
+  if (options_.config.empty() && options_.task.empty()) {
+    throw UsageError(
+        "train needs a config file or --task; ready files are in configs/");
+  }
+  if (fs::is_directory(options_.config)) {
+    if (!resume_) {
+      throw UsageError(options_.config +
+                       " is a folder: go on with its run by "
+                       "--resume, or give a config file");
+    }
+    if (options_.out.empty()) options_.out = options_.config;
+    options_.config = (fs::path(options_.config) / "config.toml").string();
+  }
+  const run::Config config = make_config(options_);
+  const fs::path folder =
+      options_.out.empty() ? default_folder(config) : options_.out;
+  TrainBar bar(
+      options_.json && default_progress_style() == ProgressStyle::kLines
+          ? ProgressStyle::kNone
+          : default_progress_style(),
+      1);
+  const StopSignals signals;
+  bar.begin_run(config.model.activation);
+  const run::RunInfo info =
+      train::train({.config = config,
+                    .data = train::load_task_data(config.task),
+                    .folder = folder,
+                    .resume = resume_,
+                    .command = command_text(),
+                    .version = version_number(),
+                    .stop = [] { return StopSignals::stopped(); },
+                    .progress = [&](const train::Status& s) { bar.update(s); },
+                    .warn = [&](const std::string& text) { bar.note(text); }});
+  if (options_.json) {
+    print_text(result_json(folder, info).dump(2) + "\n");
+  } else {
+    print_text(fmt::format("{}: {}\n{}\n", config.model.activation,
+                           outcome_text(info), folder.string()));
+  }
+  switch (info.state) {
+    case run::RunState::kFinished:
+      return kExitDone;
+    case run::RunState::kInterrupted:
+      return kExitInterrupted;
+    default:
+      return kExitFailure;
+  }
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,23 @@
+// polyattn train: one run.
+#pragma once
+
+#include "cli/command.h"
+#include "cli/training_options.h"
+
+namespace polyattn::cli {
+
+class TrainCommand : public Command {
+ public:
+  explicit TrainCommand(CLI::App& parent);
+
+  bool chosen() const override { return app_->parsed(); }
+  int run() override;
+
+ private:
+  CLI::App* app_;
+  TrainingOptions options_;
+  bool resume_ = false;
+  bool keys_ = false;
+};
+
+}  // namespace polyattn::cli

@@ -1,0 +1,20 @@
+// PNG files, decoded in memory.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "data/image.h"
+
+namespace polyattn::data {
+
+bool is_png(std::span<const std::byte> bytes);
+
+// Every kind of PNG as 8-bit RGB. Transparency is ignored, as other toolkits
+// do, so that their figures can be compared with ours. Throws DataError, which
+// names the source.
+RgbImage decode_png(std::span<const std::byte> bytes,
+                    const std::string& source);
+
+}  // namespace polyattn::data

@@ -1,0 +1,59 @@
+// What a data set is once it has been read: bytes and labels in memory, no
+// torch, no files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace polyattn::data {
+
+// A file of a data set is missing, damaged or not what it should be. what()
+// names the file and says what to do.
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Images of one size, and their classes.
+struct ImageSet {
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<std::uint8_t> pixels = {};  // [count, channels, height, width]
+  std::vector<std::int32_t> labels = {};  // [count], each in [0, classes)
+
+  std::size_t count() const { return labels.size(); }
+};
+
+struct ImageSplits {
+  ImageSet train;
+  ImageSet test;
+  std::vector<std::string> class_names;  // as many as there are classes
+};
+
+// One text of bytes, for language models.
+struct TextSplits {
+  std::string train;
+  std::string test;
+};
+
+// Sequences of tokens of different lengths, and their classes.
+struct SequenceSet {
+  std::vector<std::uint8_t> tokens;       // one sequence after the other
+  std::vector<std::int64_t> begin = {0};  // [count + 1], offsets into tokens
+  std::vector<std::int32_t> labels;       // [count]
+
+  std::size_t count() const { return labels.size(); }
+};
+
+struct SequenceSplits {
+  SequenceSet train;
+  SequenceSet test;
+  std::int64_t vocabulary = 0;  // tokens are in [0, vocabulary); 0 is padding
+  std::vector<std::string> class_names;
+};
+
+}  // namespace polyattn::data

@@ -1,0 +1,160 @@
+#include "polyattn/models/classifier.h"
+
+#include "models/named_options.h"
+#include "nn/choice.h"
+#include "polyattn/nn/initialise.h"
+
+namespace polyattn::models {
+namespace {
+
+SequenceClassifierOptions lra_size(std::int64_t depth) {
+  SequenceClassifierOptions options(64, depth, 2);
+  options.block().mlp().hidden(128);
+  return options;
+}
+
+NamedOptions<SequenceClassifierOptions> named_classifiers() {
+  return {{"lra", lra_size(2)}, {"lra-small", lra_size(4)}};
+}
+
+void check(const SequenceClassifierOptions& o) {
+  const char* const op = "SequenceClassifier";
+  TORCH_CHECK(o.depth() > 0, '[', op, "] depth ", o.depth(), " < 1");
+  TORCH_CHECK(o.vocabulary() > 0, '[', op, "] vocabulary ", o.vocabulary(),
+              " < 1");
+  TORCH_CHECK(o.context() > 0, '[', op, "] context ", o.context(), " < 1");
+  TORCH_CHECK(o.classes() > 0, '[', op, "] classes ", o.classes(), " < 1");
+  nn::check_choice(op, "positions", o.positions(), {"learned", "rotary"});
+  nn::check_choice(op, "pooling", o.pooling(), {"mean", "class"});
+  nn::check_rate(op, "dropout", o.dropout());
+  nn::check_rate(op, "drop_path", o.drop_path());
+  TORCH_CHECK(!o.block().attention().causal(), '[', op,
+              "] the attention is causal: no row but the last would see the "
+              "whole sequence");
+  TORCH_CHECK(o.positions() == "rotary" || !o.block().attention().rotary(), '[',
+              op, "] positions \"learned\", but the attention is rotary");
+}
+
+nn::BlockOptions block_options(const SequenceClassifierOptions& o,
+                               std::int64_t i) {
+  nn::BlockOptions block = o.block();
+  if (o.positions() == "rotary" && !block.attention().rotary()) {
+    block.attention().rotary(nn::RotaryOptions());
+  }
+  block.drop_path(o.depth() == 1 ? o.drop_path()
+                                 : o.drop_path() * static_cast<double>(i) /
+                                       static_cast<double>(o.depth() - 1));
+  return block;
+}
+
+void check_lengths(const torch::Tensor& lengths, const torch::Tensor& tokens) {
+  TORCH_CHECK(lengths.dim() == 1 && lengths.size(0) == tokens.size(0),
+              "[SequenceClassifier] lengths of size ", lengths.sizes(),
+              " are not [", tokens.size(0), "], one for each sequence");
+  TORCH_CHECK(lengths.scalar_type() == torch::kLong ||
+                  lengths.scalar_type() == torch::kInt,
+              "[SequenceClassifier] lengths of type ", lengths.scalar_type(),
+              " are neither i64 nor i32");
+  if (!lengths.is_cpu() || lengths.numel() == 0) return;
+  const auto least = lengths.min().item<std::int64_t>();
+  const auto most = lengths.max().item<std::int64_t>();
+  TORCH_CHECK(least >= 1 && most <= tokens.size(1),
+              "[SequenceClassifier] length ", least < 1 ? least : most,
+              " is not in [1, ", tokens.size(1), "]");
+}
+
+// True for tokens, false for padding: [B, N]. Undefined if there is no padding.
+torch::Tensor token_mask(const torch::Tensor& lengths,
+                         const torch::Tensor& tokens) {
+  if (!lengths.defined()) return {};
+  check_lengths(lengths, tokens);
+  const std::int64_t n = tokens.size(1);
+  if (lengths.is_cpu() && lengths.eq(n).all().item<bool>()) return {};
+  const torch::Tensor places =
+      torch::arange(n, torch::dtype(torch::kLong).device(tokens.device()));
+  return places.unsqueeze(0) < lengths.to(tokens.device()).unsqueeze(1);
+}
+
+// Of the rows [B, N, C] where the mask [B, N] is true. Padding is filled, not
+// multiplied by 0, for it may hold infinities.
+torch::Tensor masked_mean(const torch::Tensor& x, const torch::Tensor& mask) {
+  if (!mask.defined()) return x.mean(1);
+  const torch::Tensor count = mask.sum(1, /*keepdim=*/true).to(x.scalar_type());
+  return x.masked_fill(mask.logical_not().unsqueeze(2), 0).sum(1) / count;
+}
+
+}  // namespace
+
+SequenceClassifierOptions classifier_options(const std::string& name) {
+  return find_options("classifier_options", named_classifiers(), name);
+}
+
+std::vector<std::string> classifier_names() {
+  return names_of(named_classifiers());
+}
+
+SequenceClassifierImpl::SequenceClassifierImpl(
+    const SequenceClassifierOptions& options_)
+    : options(options_) {
+  check(options);
+  SequenceClassifierImpl::reset();
+}
+
+void SequenceClassifierImpl::reset() {
+  const std::int64_t dim = options.block().dim();
+  const bool by_class = options.pooling() == "class";
+  tokens = register_module("tokens", nn::TokenEmbedding(nn::TableOptions(
+                                         options.vocabulary(), dim)));
+  if (by_class) {
+    class_token = register_module("class_token", nn::ClassToken(dim));
+  }
+  if (options.positions() == "learned") {
+    const nn::TableOptions table(options.context() + (by_class ? 1 : 0), dim);
+    positions = register_module("positions", nn::PositionEmbedding(table));
+  }
+  blocks = register_module("blocks", torch::nn::ModuleList());
+  for (std::int64_t i = 0; i < options.depth(); ++i) {
+    blocks->push_back(nn::Block(block_options(options, i)));
+  }
+  norm = register_module("norm", nn::Norm(options.block().norm_options()));
+  head = register_module("head", torch::nn::Linear(dim, options.classes()));
+  nn::initialise(*this, nn::InitialiseOptions(options.initialisation())
+                            .qk_gain(options.qk_gain()));
+}
+
+torch::Tensor SequenceClassifierImpl::embed(const torch::Tensor& tokens_) {
+  torch::Tensor x = tokens->forward(tokens_);
+  if (class_token) x = class_token->forward(x);
+  if (positions) x = positions->forward(x);
+  return torch::dropout(x, options.dropout(), is_training());
+}
+
+torch::Tensor SequenceClassifierImpl::features(const torch::Tensor& tokens_,
+                                               const torch::Tensor& lengths) {
+  TORCH_CHECK(tokens_.dim() == 2 && tokens_.size(1) > 0,
+              "[SequenceClassifier] tokens of size ", tokens_.sizes(),
+              " are not [B, N] with N > 0");
+  TORCH_CHECK(!positions || tokens_.size(1) <= options.context(),
+              "[SequenceClassifier] a sequence of ", tokens_.size(1),
+              " tokens is longer than the context ", options.context(),
+              " for which positions were learned");
+  torch::Tensor mask = token_mask(lengths, tokens_);
+  if (mask.defined() && class_token) {
+    mask = torch::constant_pad_nd(mask, {1, 0}, true);
+  }
+  torch::Tensor x = embed(tokens_);
+  const torch::Tensor keys =
+      mask.defined() ? mask.unsqueeze(1).unsqueeze(1) : mask;  // [B, 1, 1, N]
+  for (const auto& block : *blocks) {
+    x = block->as<nn::BlockImpl>()->forward(x, keys);
+  }
+  x = norm->forward(x);
+  return class_token ? x.select(1, 0) : masked_mean(x, mask);
+}
+
+torch::Tensor SequenceClassifierImpl::forward(const torch::Tensor& tokens_,
+                                              const torch::Tensor& lengths) {
+  return head->forward(features(tokens_, lengths));
+}
+
+}  // namespace polyattn::models

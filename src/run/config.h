@@ -1,0 +1,162 @@
+// What a run is told: every choice, each with a default, as TOML.
+//
+// The defaults depend on the task: default_config("cifar10") is complete.
+// A file or --set changes some of them. What a run writes into its folder is
+// the complete list.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polyattn::run {
+
+// A config cannot be read or says something impossible. what() reads
+// "[config] source:line:column: message" where there is a line; if there are
+// several problems, "[config] 2 problems:" and one on each line that follows.
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct TaskConfig {
+  std::string name = "fashion-mnist";
+  std::string path;  // empty: the data cache
+  // 0: all. Otherwise only so many examples, for quick trials.
+  std::int64_t train_limit = 0;
+  std::int64_t test_limit = 0;
+  // Images from a folder are scaled to this.
+  std::int64_t image_size = 32;
+  // Tokens in a training example of a text; the longest review of imdb.
+  std::int64_t context = 256;
+  // ListOps.
+  std::int64_t min_length = 16;
+  std::int64_t max_length = 256;
+  std::int64_t train_count = 96000;
+  std::int64_t test_count = 2000;
+
+  bool operator==(const TaskConfig&) const = default;
+};
+
+struct ModelConfig {
+  std::string activation = "softmax";
+  std::int64_t dim = 64;
+  std::int64_t depth = 4;
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 0;  // 0: heads
+  std::int64_t mlp = 256;     // hidden width
+  std::int64_t patch = 4;     // images
+  std::string pooling = "class";
+  std::string positions = "learned";
+  std::string norm = "layer";
+  std::string qk_norm = "none";
+  bool learned_scale = false;
+  std::string learned_coefficients = "none";
+  double layer_scale = 0;  // 0: none
+  std::string initialisation = "vit";
+  double qk_gain = 1;
+  double dropout = 0;
+  double attention_dropout = 0;
+  double drop_path = 0;
+  bool tied = true;
+  bool fused = true;  // false: plain torch ops, to measure against
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+struct TrainConfig {
+  std::int64_t seed = 1;
+  std::int64_t threads = 0;  // 0: all cores
+  std::int64_t epochs = 2;
+  std::int64_t steps = 0;  // above 0: instead of epochs
+  std::int64_t batch = 128;
+  std::int64_t accumulate = 1;  // batches in a step
+  double lr = 1e-3;
+  double final_lr = 0.01;  // share of lr at the end
+  double warmup = 0.1;     // share of the steps
+  double weight_decay = 0.05;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double clip = 1;  // largest gradient norm; 0: none
+  double label_smoothing = 0;
+  double ema = 0;                 // decay of the averaged weights; 0: none
+  std::string autocast = "none";  // or bf16
+
+  bool operator==(const TrainConfig&) const = default;
+};
+
+struct AugmentConfig {
+  bool flip = false;
+  std::int64_t crop = 0;  // padding in pixels
+  double mixup = 0;       // alpha; 0: none
+
+  bool operator==(const AugmentConfig&) const = default;
+};
+
+struct RecordConfig {
+  std::int64_t every = 20;        // steps between records of the loss
+  std::int64_t norms = 50;        // steps between records of the norms; 0: none
+  std::int64_t evaluate = 0;      // steps between evaluations; 0: every epoch
+  std::int64_t checkpoint = 200;  // steps between checkpoints; 0: at the end
+  std::int64_t keep = 2;          // checkpoints beside the best
+  bool tensorboard = false;
+
+  bool operator==(const RecordConfig&) const = default;
+};
+
+struct Config {
+  TaskConfig task;
+  ModelConfig model;
+  TrainConfig train;
+  AugmentConfig augment;
+  RecordConfig record;
+
+  bool operator==(const Config&) const = default;
+};
+
+// fashion-mnist, mnist, cifar10, images, sotu, text, listops, imdb.
+const std::vector<std::string>& task_names();
+
+// Throws ConfigError with the nearest name if there is no such task.
+Config default_config(std::string_view task);
+
+// "train.lr=3e-4": keys as in the file, values as TOML writes them. A value
+// that is no TOML is taken as a string, so that quotes can be left out:
+// model.activation=x^3/sqrt(N).
+struct Setting {
+  std::string key;
+  std::string value;
+};
+Setting parse_setting(std::string_view text);
+
+// The defaults of the task that the text or the settings name, changed by the
+// text, then by the settings, and checked. `source` is what messages call it.
+Config parse_config(std::string_view text, std::string_view source,
+                    const std::vector<Setting>& settings = {});
+Config read_config(const std::filesystem::path& path,
+                   const std::vector<Setting>& settings = {});
+
+// Ranges, and what must agree. A key that means nothing to the task must have
+// its default, so that no choice is ignored in silence. Throws ConfigError that
+// names the key.
+void check_config(const Config& config);
+
+// Every key with its value, with comments: parse_config() of it gives the same.
+std::string config_text(const Config& config);
+
+// The keys in which they differ: "train.lr is 0.002, not 0.001" where `a` has
+// 0.002.
+std::vector<std::string> config_differences(const Config& a, const Config& b);
+
+// config_text() into a file that appears whole or not at all. Throws
+// ConfigError.
+void write_config(const std::filesystem::path& path, const Config& config);
+
+// Every key that the task heeds, its default and what it means, for --help.
+std::string describe_config(std::string_view task);
+
+}  // namespace polyattn::run

@@ -1,0 +1,36 @@
+// The tasks that a config can name, and what sets them apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace polyattn::run {
+
+// Kinds, as bits of a set.
+inline constexpr unsigned kImages = 1, kTexts = 2, kListOps = 4, kImdb = 8;
+inline constexpr unsigned kSequences = kListOps | kImdb;
+inline constexpr unsigned kAllTasks = kImages | kTexts | kSequences;
+
+struct TaskEntry {
+  std::string_view name;
+  unsigned kind = 0;
+  // Side of its images, if that is known before they are read.
+  std::int64_t image_side = 0;
+};
+
+inline constexpr std::array<TaskEntry, 8> kTasks = {{
+    {"fashion-mnist", kImages, 28},
+    {"mnist", kImages, 28},
+    {"cifar10", kImages, 32},
+    {"images", kImages},
+    {"sotu", kTexts},
+    {"text", kTexts},
+    {"listops", kListOps},
+    {"imdb", kImdb},
+}};
+
+// nullptr if there is none. In defaults.cc.
+const TaskEntry* find_task(std::string_view name);
+
+}  // namespace polyattn::run

@@ -1,0 +1,190 @@
+#include "train/adamw.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace polyattn::train {
+namespace {
+
+constexpr std::int64_t kPiece = 8192;
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() &&
+         text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// In four sums, which the compiler can keep in one register.
+double sum_of_squares(const float* x, std::int64_t count) {
+  std::array<double, 4> sums{};
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (std::int64_t j = 0; j < 4; ++j) {
+      const double value = x[i + j];
+      sums[static_cast<std::size_t>(j)] += value * value;
+    }
+  }
+  for (; i < count; ++i) sums[0] += static_cast<double>(x[i]) * x[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+torch::Tensor take(const models::NamedTensors& tensors, const std::string& name,
+                   const torch::Tensor& like,
+                   std::vector<std::string>& problems) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    problems.push_back(name + " is missing");
+    return {};
+  }
+  if (found->second.sizes() != like.sizes() ||
+      found->second.scalar_type() != torch::kFloat) {
+    problems.push_back(name + " does not fit");
+    return {};
+  }
+  return found->second.contiguous();
+}
+
+}  // namespace
+
+bool decays(const std::string& name, const torch::Tensor& parameter) {
+  if (parameter.dim() < 2) return false;
+  for (const char* end :
+       {"positions.weight", "class_token.weight", "coefficients"}) {
+    if (ends_with(name, end)) return false;
+  }
+  return true;
+}
+
+AdamW::AdamW(const torch::nn::Module& module, const run::TrainConfig& options)
+    : options_(options) {
+  for (const auto& item : module.named_parameters()) {
+    const torch::Tensor& weight = item.value();
+    TORCH_CHECK(weight.scalar_type() == torch::kFloat && weight.is_contiguous(),
+                "[AdamW] parameter ", item.key(), " is not dense f32");
+    const torch::Tensor data = weight.detach();
+    slots_.push_back({.name = item.key(),
+                      .weight = weight,
+                      .m = torch::zeros_like(data),
+                      .v = torch::zeros_like(data),
+                      .average = averages() ? data.clone() : torch::Tensor(),
+                      .decays = decays(item.key(), weight)});
+    for (std::int64_t first = 0; first < weight.numel(); first += kPiece) {
+      pieces_.push_back(
+          {slots_.size() - 1, first, std::min(first + kPiece, weight.numel())});
+    }
+  }
+}
+
+double AdamW::gradient_norm() {
+  // The pieces read a gradient as one stretch of memory.
+  for (Slot& slot : slots_) {
+    torch::Tensor& grad = slot.weight.mutable_grad();
+    if (grad.defined()) grad = grad.contiguous();
+  }
+  std::vector<double> squares(pieces_.size());
+  at::parallel_for(0, static_cast<std::int64_t>(pieces_.size()), 4,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (auto i = static_cast<std::size_t>(begin);
+                          i < static_cast<std::size_t>(end); ++i) {
+                       const Piece& piece = pieces_[i];
+                       const auto& grad = slots_[piece.slot].weight.grad();
+                       if (!grad.defined()) continue;
+                       squares[i] =
+                           sum_of_squares(grad.data_ptr<float>() + piece.first,
+                                          piece.last - piece.first);
+                     }
+                   });
+  double sum = 0;
+  for (const double square : squares) sum += square;
+  return std::sqrt(sum);
+}
+
+void AdamW::update(const Piece& piece, double lr, double scale) {
+  const Slot& slot = slots_[piece.slot];
+  if (!slot.weight.grad().defined()) return;
+  const float* g = slot.weight.grad().data_ptr<float>();
+  float* w = slot.weight.data_ptr<float>();
+  float* m = slot.m.data_ptr<float>();
+  float* v = slot.v.data_ptr<float>();
+  float* average = averages() ? slot.average.data_ptr<float>() : nullptr;
+  const auto steps = static_cast<double>(steps_);
+  const auto clip = static_cast<float>(scale);
+  const auto b1 = static_cast<float>(options_.beta1);
+  const auto b2 = static_cast<float>(options_.beta2);
+  const auto eps = static_cast<float>(options_.eps);
+  const auto shrink =
+      static_cast<float>(slot.decays ? 1 - lr * options_.weight_decay : 1.0);
+  const auto rate =
+      static_cast<float>(lr / (1 - std::pow(options_.beta1, steps)));
+  const auto root =
+      static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, steps)));
+  for (std::int64_t i = piece.first; i < piece.last; ++i) {
+    const float gradient = g[i] * clip;
+    m[i] = b1 * m[i] + (1 - b1) * gradient;
+    v[i] = b2 * v[i] + (1 - b2) * gradient * gradient;
+    w[i] = shrink * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
+  }
+  if (average == nullptr) return;
+  // A short memory at first, so that the start is forgotten.
+  const auto keep =
+      static_cast<float>(std::min(options_.ema, (1 + steps) / (10 + steps)));
+  for (std::int64_t i = piece.first; i < piece.last; ++i) {
+    average[i] = keep * average[i] + (1 - keep) * w[i];
+  }
+}
+
+void AdamW::step(double lr, double norm) {
+  ++steps_;
+  const double scale =
+      options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1;
+  at::parallel_for(0, static_cast<std::int64_t>(pieces_.size()), 4,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t i = begin; i < end; ++i) {
+                       update(pieces_[static_cast<std::size_t>(i)], lr, scale);
+                     }
+                   });
+  for (Slot& slot : slots_) slot.weight.mutable_grad().reset();
+}
+
+models::NamedTensors AdamW::state() const {
+  models::NamedTensors tensors;
+  for (const Slot& slot : slots_) {
+    tensors["adam.m." + slot.name] = slot.m;
+    tensors["adam.v." + slot.name] = slot.v;
+    if (averages()) tensors["ema." + slot.name] = slot.average;
+  }
+  return tensors;
+}
+
+void AdamW::load_state(const models::NamedTensors& tensors,
+                       std::int64_t steps) {
+  std::vector<std::string> problems;
+  std::vector<Slot> loaded = slots_;
+  for (Slot& slot : loaded) {
+    slot.m = take(tensors, "adam.m." + slot.name, slot.m, problems);
+    slot.v = take(tensors, "adam.v." + slot.name, slot.v, problems);
+    if (averages()) {
+      slot.average = take(tensors, "ema." + slot.name, slot.average, problems);
+    }
+  }
+  if (!problems.empty()) {
+    throw models::WeightsError("AdamW", std::move(problems));
+  }
+  slots_ = std::move(loaded);
+  steps_ = steps;
+}
+
+void AdamW::swap_average() {
+  if (!averages()) return;
+  const torch::NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    const torch::Tensor weight = slot.weight.detach().clone();
+    slot.weight.detach().copy_(slot.average);
+    slot.average.copy_(weight);
+  }
+}
+
+}  // namespace polyattn::train

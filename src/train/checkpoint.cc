@@ -1,0 +1,185 @@
+#include "train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "io/atomic_file.h"
+#include "polyattn/models/state_file.h"
+
+namespace polyattn::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormat = 1;
+
+run::Json optional_number(const std::optional<double>& value) {
+  return value ? run::number(*value) : run::Json();
+}
+
+std::optional<double> optional_number_of(const run::Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return run::number_of(json);
+}
+
+run::Json progress_json(const Progress& p) {
+  run::Json json = {{"format", kFormat},
+                    {"step", p.step},
+                    {"metrics_bytes", p.metrics_bytes},
+                    {"loss_sum", run::number(p.loss_sum)},
+                    {"loss_count", p.loss_count},
+                    {"best", optional_number(p.best)},
+                    {"train_seconds", p.train_seconds},
+                    {"eval_seconds", p.eval_seconds},
+                    {"peak_mb", p.peak_mb},
+                    {"max_weight_norm", run::number(p.max_weight_norm)},
+                    {"max_jacobian_norm", run::number(p.max_jacobian_norm)}};
+  if (p.last) json["last"] = evaluation_json(*p.last);
+  return json;
+}
+
+Evaluation evaluation_of(const run::Json& json) {
+  Evaluation evaluation;
+  evaluation.loss = run::number_of(json.at("loss"));
+  if (json.contains("accuracy")) {
+    evaluation.accuracy = run::number_of(json["accuracy"]);
+  }
+  if (json.contains("bits_per_byte")) {
+    evaluation.bits_per_byte = run::number_of(json["bits_per_byte"]);
+  }
+  return evaluation;
+}
+
+Progress progress_of(const run::Json& json) {
+  if (json.at("format") != kFormat) {
+    throw run::RecordError("its format is not " + std::to_string(kFormat));
+  }
+  Progress p;
+  p.step = json.at("step").get<std::int64_t>();
+  p.metrics_bytes = json.at("metrics_bytes").get<std::int64_t>();
+  p.loss_sum = run::number_of(json.at("loss_sum"));
+  p.loss_count = json.at("loss_count").get<std::int64_t>();
+  p.best = optional_number_of(json.at("best"));
+  p.train_seconds = json.at("train_seconds").get<double>();
+  p.eval_seconds = json.at("eval_seconds").get<double>();
+  p.peak_mb = json.at("peak_mb").get<double>();
+  p.max_weight_norm = run::number_of(json.at("max_weight_norm"));
+  p.max_jacobian_norm = run::number_of(json.at("max_jacobian_norm"));
+  if (json.contains("last")) p.last = evaluation_of(json["last"]);
+  if (p.step < 0 || p.metrics_bytes < 0) {
+    throw run::RecordError("it holds a negative number");
+  }
+  return p;
+}
+
+void write_json(const fs::path& path, const run::Json& json) {
+  const std::string text = json.dump(2) + "\n";
+  io::AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+run::Json read_json(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw run::RecordError("it cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return run::Json::parse(text);
+}
+
+}  // namespace
+
+run::Json evaluation_json(const Evaluation& evaluation) {
+  run::Json json = {{"loss", run::number(evaluation.loss)}};
+  if (evaluation.accuracy) json["accuracy"] = run::number(*evaluation.accuracy);
+  if (evaluation.bits_per_byte) {
+    json["bits_per_byte"] = run::number(*evaluation.bits_per_byte);
+  }
+  return json;
+}
+
+Checkpoints::Checkpoints(fs::path folder, std::int64_t keep)
+    : folder_(std::move(folder)), keep_(std::max<std::int64_t>(1, keep)) {
+  fs::create_directories(folder_);
+}
+
+fs::path Checkpoints::path(std::int64_t step, const char* extension) const {
+  return folder_ / fmt::format("step-{:08}.{}", step, extension);
+}
+
+std::vector<std::int64_t> Checkpoints::steps() const {
+  std::vector<std::int64_t> found;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t step = 0;
+    int used = 0;
+    if (std::sscanf(name.c_str(), "step-%ld.json%n", &step, &used) == 1 &&
+        static_cast<std::size_t>(used) == name.size() && step >= 0) {
+      found.push_back(step);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void Checkpoints::save(const Checkpoint& checkpoint) {
+  const std::int64_t step = checkpoint.progress.step;
+  models::save_tensors(path(step, "safetensors"), checkpoint.tensors);
+  write_json(path(step, "json"), progress_json(checkpoint.progress));
+  prune();
+}
+
+void Checkpoints::save_best(const models::NamedTensors& weights,
+                            std::int64_t step, const Evaluation& evaluation) {
+  models::save_tensors(folder_ / "best.safetensors", weights);
+  run::Json json = {{"step", step}};
+  json.update(evaluation_json(evaluation));
+  write_json(folder_ / "best.json", json);
+}
+
+// The JSON goes first: without it the tensors are nothing.
+void Checkpoints::prune() const {
+  const std::vector<std::int64_t> all = steps();
+  const auto spare =
+      static_cast<std::int64_t>(all.size()) - static_cast<std::int64_t>(keep_);
+  for (std::int64_t i = 0; i < spare; ++i) {
+    std::error_code ignored;
+    const std::int64_t step = all[static_cast<std::size_t>(i)];
+    fs::remove(path(step, "json"), ignored);
+    fs::remove(path(step, "safetensors"), ignored);
+  }
+}
+
+std::optional<Checkpoint> Checkpoints::latest(
+    std::vector<std::string>& damaged) const {
+  const std::vector<std::int64_t> all = steps();
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    try {
+      Checkpoint checkpoint;
+      checkpoint.progress = progress_of(read_json(path(*step, "json")));
+      checkpoint.tensors = models::load_tensors(path(*step, "safetensors"));
+      if (checkpoint.progress.step != *step) {
+        throw run::RecordError("it is of another step");
+      }
+      return checkpoint;
+    } catch (const std::exception& error) {
+      damaged.push_back(
+          fmt::format("{}: {}", path(*step, "json").string(), error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+models::NamedTensors without_prefix(const models::NamedTensors& tensors,
+                                    const std::string& prefix) {
+  models::NamedTensors found;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(prefix)) found[name.substr(prefix.size())] = tensor;
+  }
+  return found;
+}
+
+}  // namespace polyattn::train

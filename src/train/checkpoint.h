@@ -1,0 +1,71 @@
+// Checkpoints of a run: all that it takes to go on as if nothing had happened.
+//
+//   checkpoints/step-00000400.safetensors   model.*, adam.m.*, adam.v.*, ema.*
+//   checkpoints/step-00000400.json          Progress; written last
+//   checkpoints/best.safetensors            the weights alone, for use
+//   elsewhere checkpoints/best.json                   step and figures
+//
+// Both files are written beside their place and renamed, the JSON after the
+// tensors are on the disk: a checkpoint whose JSON is there is whole. Random
+// numbers need no state: they are functions of the step (train/random.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyattn/models/weights.h"
+#include "run/records.h"
+#include "train/evaluation.h"
+
+namespace polyattn::train {
+
+// How far a run has come.
+struct Progress {
+  std::int64_t step = 0;           // finished
+  std::int64_t metrics_bytes = 0;  // of metrics.jsonl that belong to it
+  double loss_sum = 0;             // since the last record
+  std::int64_t loss_count = 0;
+  std::optional<double> best;  // loss of the best evaluation
+  std::optional<Evaluation> last;
+  double train_seconds = 0;
+  double eval_seconds = 0;
+  double peak_mb = 0;
+  double max_weight_norm = 0;
+  double max_jacobian_norm = 0;
+};
+
+struct Checkpoint {
+  Progress progress;
+  models::NamedTensors tensors;
+};
+
+class Checkpoints {
+ public:
+  // Keeps the last `keep` in this folder, which is made if need be.
+  Checkpoints(std::filesystem::path folder, std::int64_t keep);
+
+  void save(const Checkpoint& checkpoint);
+  void save_best(const models::NamedTensors& weights, std::int64_t step,
+                 const Evaluation& evaluation);
+
+  // The newest that can be read; nothing if there is none. `damaged` gets a
+  // line for each newer one that cannot.
+  std::optional<Checkpoint> latest(std::vector<std::string>& damaged) const;
+
+ private:
+  std::vector<std::int64_t> steps() const;  // of the whole ones, ascending
+  std::filesystem::path path(std::int64_t step, const char* extension) const;
+  void prune() const;
+
+  std::filesystem::path folder_;
+  std::int64_t keep_;
+};
+
+// The entries of a state that begin with the prefix, without it.
+models::NamedTensors without_prefix(const models::NamedTensors& tensors,
+                                    const std::string& prefix);
+
+}  // namespace polyattn::train

@@ -1,0 +1,59 @@
+#include "train/evaluate.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "train/prefetch.h"
+
+namespace polyattn::train {
+namespace {
+
+// Puts the module into the mode of use, and back.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(torch::nn::Module& module)
+      : module_(module), training_(module.is_training()) {
+    module_.eval();
+  }
+  ~EvaluationMode() { module_.train(training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  torch::nn::Module& module_;
+  bool training_;
+};
+
+}  // namespace
+
+Evaluation evaluate(Network& network, const Examples& examples, bool text,
+                    const std::function<void(double)>& progress) {
+  const torch::NoGradGuard no_grad;
+  const EvaluationMode mode(network.module());
+  const std::int64_t batches = examples.test_batches();
+  Prefetcher prefetcher(
+      [&](std::int64_t index) { return examples.test_batch(index); }, 0,
+      batches);
+  double loss = 0;
+  std::int64_t correct = 0;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const Batch batch = prefetcher.next();
+    const torch::Tensor logits = network.logits(batch).to(torch::kFloat);
+    loss +=
+        torch::cross_entropy_loss(logits, batch.targets, {}, at::Reduction::Sum)
+            .item<double>();
+    correct += logits.argmax(1).eq(batch.targets).sum().item<std::int64_t>();
+    count += batch.targets.ge(0).sum().item<std::int64_t>();
+    if (progress) {
+      progress(static_cast<double>(i + 1) / static_cast<double>(batches));
+    }
+  }
+  Evaluation result;
+  result.loss = loss / static_cast<double>(count);
+  result.accuracy = static_cast<double>(correct) / static_cast<double>(count);
+  if (text) result.bits_per_byte = result.loss / std::numbers::ln2;
+  return result;
+}
+
+}  // namespace polyattn::train

@@ -1,0 +1,16 @@
+// The loss and accuracy of a model over a whole test set.
+#pragma once
+
+#include <functional>
+
+#include "train/checkpoint.h"
+#include "train/examples.h"
+#include "train/network.h"
+
+namespace polyattn::train {
+
+// `progress` is called with the share that is done.
+Evaluation evaluate(Network& network, const Examples& examples, bool text,
+                    const std::function<void(double)>& progress = {});
+
+}  // namespace polyattn::train

@@ -1,0 +1,31 @@
+// Evaluates the model of a run again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "train/evaluation.h"
+
+namespace polyattn::train {
+
+struct EvaluateOptions {
+  std::filesystem::path folder;
+  bool best = false;  // the weights of the best evaluation, not the last
+  int threads = 1;
+  std::string path;  // data from elsewhere; empty: as the run had it
+  std::function<void(double)> progress = {};  // share that is done
+};
+
+struct RunEvaluation {
+  Evaluation evaluation;
+  std::string task;
+  std::string activation;
+  std::int64_t step = 0;   // -1 for the best weights
+  std::int64_t count = 0;  // examples
+};
+
+RunEvaluation evaluate_run(const EvaluateOptions& options);
+
+}  // namespace polyattn::train

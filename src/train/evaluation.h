@@ -1,0 +1,19 @@
+// What an evaluation finds.
+#pragma once
+
+#include <optional>
+
+#include "run/records.h"
+
+namespace polyattn::train {
+
+// Figures of an evaluation. Which are there depends on the task.
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> accuracy;
+  std::optional<double> bits_per_byte;
+};
+
+run::Json evaluation_json(const Evaluation& evaluation);
+
+}  // namespace polyattn::train

@@ -1,0 +1,26 @@
+#include "train/examples.h"
+
+#include "train/image_examples.h"
+#include "train/overloaded.h"
+#include "train/sequence_examples.h"
+#include "train/text_examples.h"
+
+namespace polyattn::train {
+std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
+                                        const run::Config& config) {
+  return std::visit(
+      Overloaded{
+          [&](const data::ImageSplits& images) -> std::unique_ptr<Examples> {
+            return std::make_unique<ImageExamples>(data, images, config);
+          },
+          [&](const data::TextSplits& text) -> std::unique_ptr<Examples> {
+            return std::make_unique<TextExamples>(data, text, config);
+          },
+          [&](const data::SequenceSplits& sequences)
+              -> std::unique_ptr<Examples> {
+            return std::make_unique<SequenceExamples>(data, sequences, config);
+          }},
+      *data);
+}
+
+}  // namespace polyattn::train

@@ -1,0 +1,50 @@
+// The data of a task as batches of tensors.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "run/config.h"
+#include "train/task_data.h"
+
+namespace polyattn::train {
+
+struct Batch {
+  torch::Tensor inputs;   // images [B, C, H, W] f32, or tokens [B, N] i64
+  torch::Tensor targets;  // classes [rows] i64
+  torch::Tensor lengths;  // [B] i64 of sequences; undefined otherwise
+  // mixup: targets count `share`, others the rest. Undefined without it.
+  torch::Tensor others;
+  double share = 1;
+  std::int64_t items = 0;  // images, sequences or tokens in it
+};
+
+// Batches are functions of the config and of their index. They are made in
+// plain loops, without torch's threads, so that making them on another thread
+// does not take these from the training.
+class Examples {
+ public:
+  virtual ~Examples() = default;
+
+  virtual std::int64_t batches_per_epoch() const = 0;
+
+  // Counted over all epochs. One thread at a time.
+  virtual Batch train_batch(std::int64_t index) = 0;
+
+  // The whole test set, once, in order.
+  virtual std::int64_t test_batches() const = 0;
+  virtual Batch test_batch(std::int64_t index) const = 0;
+
+  // Test examples: images or sequences; predicted bytes of a text.
+  virtual std::int64_t test_count() const = 0;
+
+  // What items are called: "images", "sequences", "tokens".
+  virtual const char* unit() const = 0;
+};
+
+std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
+                                        const run::Config& config);
+
+}  // namespace polyattn::train

@@ -1,0 +1,105 @@
+#include "train/generate.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <stdexcept>
+
+#include "polyattn/models/gpt.h"
+#include "train/loaded_run.h"
+#include "train/sampling.h"
+
+namespace polyattn::train {
+namespace {
+
+void check(const GenerateOptions& options, const run::Config& config) {
+  if (config.task.name != "sotu" && config.task.name != "text") {
+    throw std::invalid_argument("[generate] " + options.folder.string() +
+                                " was trained on " + config.task.name +
+                                ", which is no text");
+  }
+  if (options.bytes < 0 || options.temperature < 0 || options.top_k < 0 ||
+      options.top_p <= 0 || options.top_p > 1) {
+    throw std::invalid_argument(
+        "[generate] the length, the temperature and top-k must not be "
+        "negative, "
+        "and top-p must be in (0, 1]");
+  }
+}
+
+// Keeps the keys and values of what was read, and begins anew where the context
+// ends.
+class Reader {
+ public:
+  Reader(models::GptImpl& model, std::int64_t context)
+      : model_(model), context_(context), caches_(model.make_caches()) {}
+
+  // Logits of the byte that follows.
+  torch::Tensor read(const std::string& text) {
+    std::string_view fresh(text);
+    if (caches_.front().length() + static_cast<std::int64_t>(fresh.size()) -
+            done_ >
+        context_) {
+      caches_ = model_.make_caches();
+      const auto keep = static_cast<std::size_t>((context_ + 1) / 2);
+      done_ = static_cast<std::int64_t>(fresh.size() -
+                                        std::min(fresh.size(), keep));
+    }
+    fresh.remove_prefix(static_cast<std::size_t>(done_));
+    const auto count = static_cast<std::int64_t>(fresh.size());
+    torch::Tensor tokens = torch::empty({1, count}, torch::kLong);
+    for (std::int64_t i = 0; i < count; ++i) {
+      tokens.data_ptr<std::int64_t>()[i] =
+          static_cast<unsigned char>(fresh[static_cast<std::size_t>(i)]);
+    }
+    done_ += count;
+    return model_.forward(tokens, caches_).select(1, -1).squeeze(0);
+  }
+
+ private:
+  models::GptImpl& model_;
+  std::int64_t context_;
+  std::vector<nn::KvCache> caches_;
+  std::int64_t done_ = 0;  // bytes of the text that were read
+};
+
+}  // namespace
+
+GenerateResult generate(const GenerateOptions& options,
+                        const std::function<bool(std::string_view)>& show) {
+  at::set_num_threads(options.threads);
+  const torch::NoGradGuard no_grad;
+  const run::Config config = run::read_config(options.folder / "config.toml");
+  check(options, config);
+  const TaskShape shape = shape_of(data::TextSplits{}, config.task);
+  const LoadedRun loaded = load_run(options.folder, shape, options.best);
+  Reader reader(*loaded.network->module().as<models::GptImpl>(), shape.length);
+  Random random(options.seed, Stream::kSampling, 0);
+  const SamplingOptions sampling{options.temperature, options.top_k,
+                                 options.top_p};
+
+  GenerateResult result;
+  result.step = loaded.step;
+  std::string text = options.prompt.empty() ? "\n" : options.prompt;
+  const std::size_t first = text.size();
+  const auto start = std::chrono::steady_clock::now();
+  while (static_cast<std::int64_t>(text.size() - first) < options.bytes) {
+    const torch::Tensor logits = reader.read(text).to(torch::kFloat);
+    const std::int64_t token = draw_token(
+        {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())},
+        sampling, random);
+    text.push_back(static_cast<char>(token));
+    if (!show(std::string_view(text).substr(text.size() - 1))) break;
+    if (!options.stop.empty() &&
+        std::string_view(text).substr(first).ends_with(options.stop)) {
+      break;
+    }
+  }
+  result.text = text.substr(first);
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return result;
+}
+
+}  // namespace polyattn::train

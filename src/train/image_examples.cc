@@ -1,0 +1,150 @@
+#include "train/image_examples.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "train/limit.h"
+#include "train/random.h"
+
+namespace polyattn::train {
+namespace {
+
+constexpr std::int64_t kTestImages = 256;
+
+// (level - mean) / deviation of the channel, over the first `count` images.
+std::vector<float> normalised_levels(const data::ImageSet& set,
+                                     std::int64_t channel, std::int64_t count) {
+  std::array<std::int64_t, 256> histogram{};
+  const std::int64_t size = set.height * set.width;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint8_t* plane =
+        set.pixels.data() + (i * set.channels + channel) * size;
+    for (std::int64_t j = 0; j < size; ++j) ++histogram[plane[j]];
+  }
+  const auto total = static_cast<double>(count * size);
+  double mean = 0;
+  double square = 0;
+  for (std::size_t level = 0; level < histogram.size(); ++level) {
+    const double share = static_cast<double>(histogram[level]) / total;
+    const auto value = static_cast<double>(level);
+    mean += share * value;
+    square += share * value * value;
+  }
+  // A channel without contrast is left at zero, not divided by it.
+  const double deviation = std::sqrt(std::max(square - mean * mean, 1e-4));
+  std::vector<float> levels(256);
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    levels[level] =
+        static_cast<float>((static_cast<double>(level) - mean) / deviation);
+  }
+  return levels;
+}
+
+torch::Tensor make_images(const data::ImageSet& set, std::int64_t count) {
+  return torch::empty({count, set.channels, set.height, set.width});
+}
+
+}  // namespace
+
+ImageExamples::ImageExamples(std::shared_ptr<const void> owner,
+                             const data::ImageSplits& splits,
+                             const run::Config& config)
+    : owner_(std::move(owner)),
+      splits_(splits),
+      augment_(config.augment),
+      seed_(static_cast<std::uint64_t>(config.train.seed)),
+      batch_(config.train.batch),
+      test_count_(limited(splits.test.count(), config.task.test_limit)),
+      order_({.count = limited(splits.train.count(), config.task.train_limit),
+              .batch = config.train.batch,
+              .seed = seed_}) {
+  const auto count = limited(splits.train.count(), config.task.train_limit);
+  for (std::int64_t c = 0; c < splits.train.channels; ++c) {
+    levels_.push_back(normalised_levels(splits.train, c, count));
+  }
+}
+
+std::int64_t ImageExamples::batches_per_epoch() const {
+  return order_.batches_per_epoch();
+}
+
+ImageExamples::Placement ImageExamples::place(Random& random) const {
+  Placement placement;
+  if (augment_.crop > 0) {
+    placement.dx = random.below(2 * augment_.crop + 1) - augment_.crop;
+    placement.dy = random.below(2 * augment_.crop + 1) - augment_.crop;
+  }
+  if (augment_.flip) placement.flipped = random.uniform() < 0.5;
+  return placement;
+}
+
+// Pixels from outside are black, as if the image had been padded.
+void ImageExamples::copy(const data::ImageSet& set, std::int64_t image,
+                         const Placement& placement, float* out) const {
+  const std::int64_t height = set.height;
+  const std::int64_t width = set.width;
+  for (std::int64_t c = 0; c < set.channels; ++c) {
+    const std::uint8_t* plane =
+        set.pixels.data() + (image * set.channels + c) * height * width;
+    const Levels& levels = levels_[static_cast<std::size_t>(c)];
+    for (std::int64_t y = 0; y < height; ++y) {
+      const std::int64_t from_y = y + placement.dy;
+      const bool inside = from_y >= 0 && from_y < height;
+      for (std::int64_t x = 0; x < width; ++x) {
+        const std::int64_t from_x =
+            (placement.flipped ? width - 1 - x : x) + placement.dx;
+        const bool seen = inside && from_x >= 0 && from_x < width;
+        *out++ = levels[seen ? plane[from_y * width + from_x] : 0];
+      }
+    }
+  }
+}
+
+Batch ImageExamples::train_batch(std::int64_t index) {
+  const data::ImageSet& set = splits_.train;
+  Random random(seed_, Stream::kAugment, static_cast<std::uint64_t>(index));
+  const auto chosen = order_.batch(index);
+  const auto size = set.channels * set.height * set.width;
+  Batch batch;
+  batch.items = batch_;
+  batch.inputs = make_images(set, batch_);
+  batch.targets = torch::empty({batch_}, torch::kLong);
+  float* pixels = batch.inputs.data_ptr<float>();
+  auto* classes = batch.targets.data_ptr<std::int64_t>();
+  for (const std::int64_t image : chosen) {
+    copy(set, image, place(random), pixels);
+    pixels += size;
+    *classes++ = set.labels[static_cast<std::size_t>(image)];
+  }
+  if (augment_.mixup > 0) {
+    batch.share = random.symmetric_beta(augment_.mixup);
+    mix_with_reverse(batch);
+  }
+  return batch;
+}
+
+std::int64_t ImageExamples::test_batches() const {
+  return (test_count_ + kTestImages - 1) / kTestImages;
+}
+
+Batch ImageExamples::test_batch(std::int64_t index) const {
+  const data::ImageSet& set = splits_.test;
+  const std::int64_t first = index * kTestImages;
+  const std::int64_t count = std::min(kTestImages, test_count_ - first);
+  Batch batch;
+  batch.items = count;
+  batch.inputs = make_images(set, count);
+  batch.targets = torch::empty({count}, torch::kLong);
+  float* pixels = batch.inputs.data_ptr<float>();
+  auto* classes = batch.targets.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    copy(set, first + i, {}, pixels);
+    pixels += set.channels * set.height * set.width;
+    classes[i] = set.labels[static_cast<std::size_t>(first + i)];
+  }
+  return batch;
+}
+
+}  // namespace polyattn::train

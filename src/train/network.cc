@@ -1,0 +1,152 @@
+#include "train/network.h"
+
+#include <utility>
+
+#include "polyattn/models/classifier.h"
+#include "polyattn/models/gpt.h"
+#include "polyattn/models/vit.h"
+#include "train/random.h"
+
+namespace polyattn::train {
+namespace {
+
+// What the three models have in common.
+void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
+  nn::AttentionOptions& attention = block.attention();
+  attention.activation(model.activation)
+      .qk_norm(model.qk_norm)
+      .learned_scale(model.learned_scale)
+      .learned_coefficients(model.learned_coefficients)
+      .fused(model.fused)
+      .dropout(model.attention_dropout);
+  if (model.kv_heads > 0) attention.kv_heads(model.kv_heads);
+  block.norm(model.norm).dropout(model.dropout);
+  block.mlp().hidden(model.mlp).fused(model.fused);
+  if (model.layer_scale > 0) block.layer_scale(model.layer_scale);
+}
+
+class ImageNetwork : public Network {
+ public:
+  explicit ImageNetwork(const models::ViTOptions& options) : model_(options) {}
+  torch::nn::Module& module() override { return *model_; }
+  torch::Tensor logits(const Batch& batch) override {
+    return model_->forward(batch.inputs);
+  }
+  std::int64_t tokens() const override { return model_->tokens(); }
+
+ private:
+  models::ViT model_;
+};
+
+class TextNetwork : public Network {
+ public:
+  explicit TextNetwork(const models::GptOptions& options) : model_(options) {}
+  torch::nn::Module& module() override { return *model_; }
+  torch::Tensor logits(const Batch& batch) override {
+    return model_->forward(batch.inputs).flatten(0, 1);
+  }
+  std::int64_t tokens() const override { return model_->options.context(); }
+
+ private:
+  models::Gpt model_;
+};
+
+class SequenceNetwork : public Network {
+ public:
+  SequenceNetwork(const models::SequenceClassifierOptions& options,
+                  std::int64_t tokens)
+      : model_(options), tokens_(tokens) {}
+  torch::nn::Module& module() override { return *model_; }
+  torch::Tensor logits(const Batch& batch) override {
+    return model_->forward(batch.inputs, batch.lengths);
+  }
+  std::int64_t tokens() const override { return tokens_; }
+
+ private:
+  models::SequenceClassifier model_;
+  std::int64_t tokens_;
+};
+
+std::unique_ptr<Network> image_network(const run::ModelConfig& model,
+                                       const TaskShape& shape) {
+  models::ViTOptions options(model.dim, model.depth, model.heads);
+  options.image_size(shape.image_size)
+      .patch_size(model.patch)
+      .channels(shape.channels)
+      .classes(shape.classes)
+      .pooling(model.pooling)
+      .dropout(model.dropout)
+      .drop_path(model.drop_path)
+      .initialisation(model.initialisation)
+      .qk_gain(model.qk_gain);
+  set_block(model, options.block());
+  return std::make_unique<ImageNetwork>(options);
+}
+
+std::unique_ptr<Network> sequence_network(const run::ModelConfig& model,
+                                          const TaskShape& shape) {
+  models::SequenceClassifierOptions options(model.dim, model.depth,
+                                            model.heads);
+  options.vocabulary(shape.vocabulary)
+      .context(shape.length)
+      .classes(shape.classes)
+      .pooling(model.pooling)
+      .positions(model.positions)
+      .dropout(model.dropout)
+      .drop_path(model.drop_path)
+      .initialisation(model.initialisation)
+      .qk_gain(model.qk_gain);
+  set_block(model, options.block());
+  return std::make_unique<SequenceNetwork>(options, shape.length);
+}
+
+}  // namespace
+
+models::GptOptions gpt_options_of(const run::Config& config,
+                                  const TaskShape& shape) {
+  const run::ModelConfig& model = config.model;
+  models::GptOptions options(model.dim, model.depth, model.heads);
+  options.vocabulary(shape.vocabulary)
+      .context(shape.length)
+      .positions(model.positions)
+      .tied(model.tied)
+      .dropout(model.dropout)
+      .initialisation(model.initialisation)
+      .qk_gain(model.qk_gain);
+  set_block(model, options.block());
+  options.block().drop_path(model.drop_path);
+  return options;
+}
+
+std::unique_ptr<Network> make_network(const run::Config& config,
+                                      const TaskShape& shape) {
+  torch::manual_seed(seed_of(static_cast<std::uint64_t>(config.train.seed),
+                             Stream::kInitial, 0));
+  if (shape.text) {
+    return std::make_unique<TextNetwork>(gpt_options_of(config, shape));
+  }
+  return shape.image_size > 0 ? image_network(config.model, shape)
+                              : sequence_network(config.model, shape);
+}
+
+torch::Tensor loss_of(const torch::Tensor& logits, const Batch& batch,
+                      double label_smoothing) {
+  const auto entropy = [&](const torch::Tensor& targets) {
+    return torch::cross_entropy_loss(logits.to(torch::kFloat), targets, {},
+                                     at::Reduction::Mean, -100,
+                                     label_smoothing);
+  };
+  const torch::Tensor loss = entropy(batch.targets);
+  if (!batch.others.defined()) return loss;
+  return loss * batch.share + entropy(batch.others) * (1 - batch.share);
+}
+
+std::int64_t parameter_count(const torch::nn::Module& module) {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : module.parameters()) {
+    count += parameter.numel();
+  }
+  return count;
+}
+
+}  // namespace polyattn::train

@@ -1,0 +1,41 @@
+// The model of a task, as the loop sees it: a module that turns a batch into
+// logits.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "run/config.h"
+#include "train/examples.h"
+
+namespace polyattn::train {
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  virtual torch::nn::Module& module() = 0;
+
+  // [rows, classes], a row for each target.
+  virtual torch::Tensor logits(const Batch& batch) = 0;
+
+  // Rows that an attention sees, at most: the N of its norms.
+  virtual std::int64_t tokens() const = 0;
+};
+
+// Images: ViT. Texts: Gpt. Sequences: SequenceClassifier. The initial weights
+// are a function of the config's seed. Throws c10::Error for options that do
+// not fit together.
+std::unique_ptr<Network> make_network(const run::Config& config,
+                                      const TaskShape& shape);
+
+// The mean over the targets of a batch, with label smoothing and mixup; targets
+// of -100 do not count.
+torch::Tensor loss_of(const torch::Tensor& logits, const Batch& batch,
+                      double label_smoothing);
+
+std::int64_t parameter_count(const torch::nn::Module& module);
+
+}  // namespace polyattn::train

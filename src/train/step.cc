@@ -1,0 +1,86 @@
+#include "train/step.h"
+
+#include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "train/random.h"
+#include "train/schedule.h"
+
+namespace polyattn::train {
+
+Autocast::Autocast(const std::string& kind) : on_(kind == "bf16") {
+  if (!on_) return;
+  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+  at::autocast::set_cpu_enabled(true);
+  at::autocast::increment_nesting();
+}
+
+Autocast::~Autocast() {
+  if (!on_) return;
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_cpu_enabled(false);
+}
+
+double Stepper::accumulate(const std::vector<Batch>& batches,
+                           std::int64_t step) {
+  torch::manual_seed(seed_of(static_cast<std::uint64_t>(config_.train.seed),
+                             Stream::kDropout,
+                             static_cast<std::uint64_t>(step)));
+  double sum = 0;
+  const auto share = 1 / static_cast<double>(batches.size());
+  for (const Batch& batch : batches) {
+    torch::Tensor loss;
+    {
+      const Autocast autocast(config_.train.autocast);
+      loss =
+          loss_of(network_.logits(batch), batch, config_.train.label_smoothing);
+    }
+    sum += share * loss.item<double>();
+    (batches.size() == 1 ? loss : loss * share).backward();
+  }
+  return sum;
+}
+
+StepResult Stepper::make(Prefetcher& prefetcher, std::int64_t step,
+                         bool watch) {
+  StepResult result;
+  std::vector<Batch> batches;
+  for (std::int64_t i = 0; i < config_.train.accumulate; ++i) {
+    batches.push_back(prefetcher.next());
+    result.items += batches.back().items;
+  }
+  {
+    std::optional<NormWatch> watching;
+    if (watch) watching.emplace(network_.module());
+    result.loss = accumulate(batches, step);
+    if (watching) result.norms = watching->norms();
+  }
+  result.gradient_norm = optimizer_.gradient_norm();
+  result.lr = learning_rate(config_.train, step, steps_);
+  if (std::isfinite(result.loss) && std::isfinite(result.gradient_norm)) {
+    optimizer_.step(result.lr, result.gradient_norm);
+  } else {
+    result.diverged = diagnose(batches, step, result);
+  }
+  return result;
+}
+
+// The same pass again, with the norms watched: random numbers are functions of
+// the step, so it ends in the same way.
+std::string Stepper::diagnose(const std::vector<Batch>& batches,
+                              std::int64_t step, const StepResult& result) {
+  for (torch::Tensor& parameter : network_.module().parameters()) {
+    parameter.mutable_grad().reset();
+  }
+  const NormWatch watching(network_.module());
+  accumulate(batches, step);
+  if (auto found = first_blow_up(watching.norms())) return *found;
+  return std::isfinite(result.loss)
+             ? fmt::format("norm of the gradient is {}", result.gradient_norm)
+             : fmt::format("the loss is {}, behind the last attention",
+                           result.loss);
+}
+
+}  // namespace polyattn::train

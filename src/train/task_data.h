@@ -1,0 +1,32 @@
+// The data of a task in memory, and what a model must know of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+#include "data/sets.h"
+#include "run/config.h"
+
+namespace polyattn::train {
+
+// Read once, shared by all runs of a comparison.
+using TaskData =
+    std::variant<data::ImageSplits, data::TextSplits, data::SequenceSplits>;
+
+// Throws data::DataError.
+std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task);
+
+// What a model must know of the data.
+struct TaskShape {
+  std::int64_t channels = 0;    // images
+  std::int64_t image_size = 0;  // images
+  std::int64_t vocabulary = 0;  // tokens
+  std::int64_t length = 0;      // longest sequence of tokens
+  std::int64_t classes = 0;
+  bool text = false;  // the next token is predicted
+};
+
+TaskShape shape_of(const TaskData& data, const run::TaskConfig& task);
+
+}  // namespace polyattn::train

@@ -1,0 +1,92 @@
+#include "train/text_examples.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "train/limit.h"
+#include "train/random.h"
+
+namespace polyattn::train {
+namespace {
+
+constexpr std::int64_t kTestWindows = 32;
+
+// Targets that do not count (torch's cross entropy).
+constexpr std::int64_t kIgnored = -100;
+
+std::int64_t byte_at(const std::string& text, std::int64_t place) {
+  return static_cast<unsigned char>(text[static_cast<std::size_t>(place)]);
+}
+
+Batch make_batch(std::int64_t rows, std::int64_t context) {
+  Batch batch;
+  batch.inputs = torch::empty({rows, context}, torch::kLong);
+  batch.targets = torch::empty({rows * context}, torch::kLong);
+  batch.items = rows * context;
+  return batch;
+}
+
+}  // namespace
+
+TextExamples::TextExamples(std::shared_ptr<const void> owner,
+                           const data::TextSplits& splits,
+                           const run::Config& config)
+    : owner_(std::move(owner)),
+      splits_(splits),
+      train_bytes_(limited(splits.train.size(), config.task.train_limit)),
+      test_bytes_(limited(splits.test.size(), config.task.test_limit)),
+      context_(config.task.context),
+      batch_(config.train.batch),
+      seed_(static_cast<std::uint64_t>(config.train.seed)) {
+  if (train_bytes_ <= context_ || test_bytes_ < 2) {
+    throw std::invalid_argument(
+        "[train] a text of " + std::to_string(train_bytes_) + " bytes, and " +
+        std::to_string(test_bytes_) +
+        " held out, is too short for windows of " + std::to_string(context_) +
+        ": lower task.context");
+  }
+}
+
+std::int64_t TextExamples::batches_per_epoch() const {
+  return std::max<std::int64_t>(1, train_bytes_ / (batch_ * context_));
+}
+
+Batch TextExamples::train_batch(std::int64_t index) {
+  Random random(seed_, Stream::kOrder, static_cast<std::uint64_t>(index));
+  Batch batch = make_batch(batch_, context_);
+  auto* inputs = batch.inputs.data_ptr<std::int64_t>();
+  auto* targets = batch.targets.data_ptr<std::int64_t>();
+  for (std::int64_t row = 0; row < batch_; ++row) {
+    const std::int64_t first = random.below(train_bytes_ - context_);
+    for (std::int64_t i = 0; i < context_; ++i) {
+      *inputs++ = byte_at(splits_.train, first + i);
+      *targets++ = byte_at(splits_.train, first + i + 1);
+    }
+  }
+  return batch;
+}
+
+std::int64_t TextExamples::test_batches() const {
+  const std::int64_t windows = (test_bytes_ - 1 + context_ - 1) / context_;
+  return (windows + kTestWindows - 1) / kTestWindows;
+}
+
+Batch TextExamples::test_batch(std::int64_t index) const {
+  const std::int64_t predicted = test_bytes_ - 1;
+  const std::int64_t first = index * kTestWindows * context_;
+  const std::int64_t windows =
+      std::min(kTestWindows, (predicted - first + context_ - 1) / context_);
+  Batch batch = make_batch(windows, context_);
+  auto* inputs = batch.inputs.data_ptr<std::int64_t>();
+  auto* targets = batch.targets.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < windows * context_; ++i) {
+    const bool inside = first + i < predicted;
+    inputs[i] = inside ? byte_at(splits_.test, first + i) : 0;
+    targets[i] = inside ? byte_at(splits_.test, first + i + 1) : kIgnored;
+  }
+  return batch;
+}
+
+}  // namespace polyattn::train

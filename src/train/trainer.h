@@ -1,0 +1,68 @@
+// One run: from a config and data to a folder with records and checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "run/config.h"
+#include "run/records.h"
+#include "train/evaluation.h"
+#include "train/task_data.h"
+
+namespace polyattn::train {
+
+// What a person who watches wants to know.
+struct Status {
+  std::int64_t step = 0;
+  std::int64_t steps = 0;
+  double loss = 0;  // smoothed
+  std::optional<Evaluation> last;
+  double items_per_second = 0;
+  const char* unit = "";
+  double seconds_left = 0;  // of this run
+  bool evaluating = false;
+};
+
+struct Job {
+  run::Config config;  // train.threads above 0
+  std::shared_ptr<const TaskData> data;
+  std::filesystem::path folder;
+  // Goes on from the last checkpoint if there is one. Without it a folder that
+  // holds a run already is refused.
+  bool resume = false;
+  std::string command;  // for run.json
+  std::string version;
+  // Asked after every step: true ends the run with a checkpoint.
+  std::function<bool()> stop = [] { return false; };
+  std::function<void(const Status&)> progress = [](const Status&) {};
+  // Something that the user should know and that is no error.
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
+};
+
+// Trains to the end, or until it diverges or is stopped, and returns what
+// run.json says. A run that had ended already is not repeated. Throws
+// run::RecordError, run::ConfigError, std::system_error and others if the
+// folder cannot be used.
+run::RunInfo train(const Job& job);
+
+// Steps of a run: those of the config, or those that its epochs take.
+std::int64_t planned_steps(const run::Config& config,
+                           const std::shared_ptr<const TaskData>& data);
+
+// What things take on this machine: the median of a few steps, and an
+// evaluation of the whole test set, reckoned from a few of its batches.
+struct TrialTimes {
+  double step = 0;
+  double evaluation = 0;
+};
+
+// Trains on the first batches for about so many seconds. Nothing is written.
+TrialTimes measure_times(const run::Config& config,
+                         const std::shared_ptr<const TaskData>& data,
+                         double seconds);
+
+}  // namespace polyattn::train

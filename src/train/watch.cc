@@ -1,0 +1,154 @@
+#include "train/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "polyattn/nn/attention.h"
+#include "polyattn/nn/block.h"
+
+namespace polyattn::train {
+namespace {
+
+std::vector<double> by_head(const torch::Tensor& values) {
+  const torch::Tensor dense = values.to(torch::kDouble).contiguous();
+  return {dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel()};
+}
+
+double norm_of(const std::vector<torch::Tensor>& tensors) {
+  double sum = 0;
+  for (const torch::Tensor& tensor : tensors) {
+    const double norm = tensor.norm().item<double>();
+    sum += norm * norm;
+  }
+  return std::sqrt(sum);
+}
+
+void add_parameters(const torch::nn::Module& block, LayerNorms& layer) {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> weights;
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& parameter : block.parameters()) {
+    weights.push_back(parameter.detach());
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  layer.parameters = norm_of(weights);
+  layer.gradient = norm_of(gradients);
+}
+
+LayerNorms attention_norms(const AttentionNorms& norms) {
+  const torch::NoGradGuard no_grad;
+  return {.weight_mean = by_head(norms.weight.mean(0)),
+          .weight_max = by_head(norms.weight.amax(0)),
+          .jacobian_mean = by_head(norms.jacobian.mean(0)),
+          .jacobian_max = by_head(norms.jacobian.amax(0)),
+          .max_abs_score = by_head(norms.max_abs_score.amax(0)),
+          .non_finite = norms.non_finite.sum().item<std::int64_t>()};
+}
+
+std::vector<nn::BlockImpl*> blocks_of(torch::nn::Module& module) {
+  std::vector<nn::BlockImpl*> blocks;
+  for (const auto& child : module.modules()) {
+    if (auto* block = child->as<nn::BlockImpl>()) blocks.push_back(block);
+  }
+  return blocks;
+}
+
+void watch(torch::nn::Module& module, bool on) {
+  for (nn::AttentionImpl* layer : nn::attention_layers(module)) {
+    if (layer->options.fused()) layer->watch_norms(on);
+  }
+}
+
+run::Json numbers(const std::vector<double>& values) {
+  run::Json list = run::Json::array();
+  for (const double value : values) list.push_back(run::number(value));
+  return list;
+}
+
+bool finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+NormWatch::NormWatch(torch::nn::Module& module) : module_(module) {
+  watch(module_, true);
+}
+
+NormWatch::~NormWatch() { watch(module_, false); }
+
+std::vector<LayerNorms> NormWatch::norms() const {
+  std::vector<LayerNorms> layers;
+  for (nn::BlockImpl* block : blocks_of(module_)) {
+    const auto& norms = block->attention->norms();
+    if (!norms) continue;
+    layers.push_back(attention_norms(*norms));
+    add_parameters(*block, layers.back());
+  }
+  return layers;
+}
+
+run::Json norms_record(std::int64_t step, std::int64_t tokens,
+                       const std::vector<LayerNorms>& layers) {
+  run::Json record = {{"kind", "norms"}, {"step", step}, {"tokens", tokens}};
+  for (const auto& [name, member] :
+       {std::pair{"weight_mean", &LayerNorms::weight_mean},
+        std::pair{"weight_max", &LayerNorms::weight_max},
+        std::pair{"jacobian_mean", &LayerNorms::jacobian_mean},
+        std::pair{"jacobian_max", &LayerNorms::jacobian_max},
+        std::pair{"max_abs_score", &LayerNorms::max_abs_score}}) {
+    run::Json list = run::Json::array();
+    for (const LayerNorms& layer : layers) {
+      list.push_back(numbers(layer.*member));
+    }
+    record[name] = std::move(list);
+  }
+  run::Json gradients = run::Json::array();
+  run::Json weights = run::Json::array();
+  for (const LayerNorms& layer : layers) {
+    gradients.push_back(run::number(layer.gradient));
+    weights.push_back(run::number(layer.parameters));
+  }
+  record["grad_norm"] = std::move(gradients);
+  record["weight_norm"] = std::move(weights);
+  return record;
+}
+
+std::optional<std::string> first_blow_up(
+    const std::vector<LayerNorms>& layers) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const LayerNorms& layer = layers[i];
+    if (!std::isfinite(layer.parameters)) {
+      return fmt::format("layer {}: norm of the parameters is {}", i,
+                         layer.parameters);
+    }
+    for (const auto& [name, values] :
+         {std::pair{"largest |score|", &layer.max_abs_score},
+          std::pair{"norm of the attention matrix", &layer.weight_max},
+          std::pair{"norm of the Jacobian", &layer.jacobian_max}}) {
+      if (finite(*values)) continue;
+      const auto head =
+          std::find_if_not(values->begin(), values->end(),
+                           [](double value) { return std::isfinite(value); });
+      return fmt::format("attention of layer {}, head {}: {} is {}", i,
+                         head - values->begin(), name, *head);
+    }
+    if (layer.non_finite > 0) {
+      return fmt::format("attention of layer {}: {} outputs are not finite", i,
+                         layer.non_finite);
+    }
+  }
+  // Gradients flow backwards: the last layer that is not finite was first.
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    if (!std::isfinite(layers[i].gradient)) {
+      return fmt::format("layer {}: norm of the gradient is {}", i,
+                         layers[i].gradient);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace polyattn::train

@@ -1,0 +1,51 @@
+// The norms that the theory speaks of, while a model trains: of the attention
+// matrices and their Jacobians by layer and head, and of weights and gradients
+// by layer.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/records.h"
+
+namespace polyattn::train {
+
+struct LayerNorms {
+  // By head: mean and maximum over the batch.
+  std::vector<double> weight_mean, weight_max;
+  std::vector<double> jacobian_mean, jacobian_max;
+  std::vector<double> max_abs_score;
+  std::int64_t non_finite = 0;  // outputs that are inf or NaN
+  double gradient = 0;          // of the parameters of its block
+  double parameters = 0;
+};
+
+// While it lives, the attention layers of the module record their norms. Models
+// that run in plain torch ops have none to record: norms() is empty then.
+class NormWatch {
+ public:
+  explicit NormWatch(torch::nn::Module& module);
+  ~NormWatch();
+  NormWatch(const NormWatch&) = delete;
+  NormWatch& operator=(const NormWatch&) = delete;
+
+  // Of the last forward and backward pass, a layer each.
+  std::vector<LayerNorms> norms() const;
+
+ private:
+  torch::nn::Module& module_;
+};
+
+// The record of metrics.jsonl (run/records.h).
+run::Json norms_record(std::int64_t step, std::int64_t tokens,
+                       const std::vector<LayerNorms>& layers);
+
+// What blew up first: "attention of layer 2: largest |score| is inf". Nothing
+// if all is finite.
+std::optional<std::string> first_blow_up(const std::vector<LayerNorms>& layers);
+
+}  // namespace polyattn::train

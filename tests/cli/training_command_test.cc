@@ -1,0 +1,338 @@
+// train, eval, generate and compare as a user meets them: real processes,
+// killed at random instants.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "run/records.h"
+
+namespace polyattn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder with four idx files of 8 x 8 pixels: the label is the brightest
+// quarter.
+void write_idx(const fs::path& folder) {
+  fs::create_directories(folder);
+  std::mt19937 random(1);  // its numbers are the same everywhere
+  const auto big = [](std::ofstream& file, std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      file.put(static_cast<char>(value >> shift));
+    }
+  };
+  for (const auto& [name, count] :
+       {std::pair{"train", 256U}, std::pair{"t10k", 64U}}) {
+    std::ofstream images(folder / (std::string(name) + "-images-idx3-ubyte"),
+                         std::ios::binary);
+    std::ofstream labels(folder / (std::string(name) + "-labels-idx1-ubyte"),
+                         std::ios::binary);
+    for (const std::uint32_t value : {0x803U, count, 8U, 8U})
+      big(images, value);
+    for (const std::uint32_t value : {0x801U, count}) big(labels, value);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t label = random() % 4;
+      labels.put(static_cast<char>(label));
+      for (std::uint32_t p = 0; p < 64; ++p) {
+        const bool bright = label == 2 * (p / 32) + (p % 8) / 4;
+        images.put(static_cast<char>(random() % 120 + (bright ? 100 : 0)));
+      }
+    }
+  }
+}
+
+class Training : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("polyattn-training-" + std::to_string(::getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    write_idx(folder_ / "data");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Options of a model so small that a step takes a few milliseconds.
+  std::vector<std::string> small(std::vector<std::string> arguments) const {
+    for (const char* setting :
+         {"model.dim=16", "model.heads=2", "model.depth=2", "model.mlp=32",
+          "model.patch=2", "train.batch=16", "train.steps=150",
+          "record.checkpoint=10", "record.evaluate=50", "record.every=5"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(),
+                     {"--threads", "2", "--set",
+                      "task.path=" + (folder_ / "data").string()});
+    return arguments;
+  }
+
+  pid_t start(const std::vector<std::string>& arguments) const {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    const std::string log = (folder_ / "log").string();
+    const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    if (::chdir(folder_.c_str()) != 0) ::_exit(126);
+    ::setenv("OMP_WAIT_POLICY", "passive", 1);
+    std::vector<char*> words{const_cast<char*>(POLYATTN_BINARY)};
+    for (const std::string& word : arguments) {
+      words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    ::execv(POLYATTN_BINARY, words.data());
+    ::_exit(127);
+  }
+
+  // The exit code, or minus the signal that ended it.
+  static int wait_for(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  int run(const std::vector<std::string>& arguments) const {
+    return wait_for(start(arguments));
+  }
+
+  // What the last command printed.
+  std::string log() const {
+    std::ifstream file(folder_ / "log");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static std::vector<run::Json> timeless(const fs::path& folder) {
+    auto records = run::read_metrics(folder / "metrics.jsonl");
+    for (run::Json& record : records) {
+      for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
+        record.erase(key);
+      }
+    }
+    return records;
+  }
+
+  // Returns when the file has this many bytes, or the child is gone.
+  static void wait_for_bytes(const fs::path& file, std::uintmax_t bytes,
+                             pid_t child) {
+    std::error_code none;
+    while (::kill(child, 0) == 0 &&
+           (!fs::exists(file) || fs::file_size(file, none) < bytes)) {
+      int status = 0;
+      if (::waitpid(child, &status, WNOHANG | WNOWAIT) == child) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Training, KilledAtRandomInstantsItEndsInTheSameNumbers) {
+  const fs::path whole = folder_ / "whole";
+  const fs::path parts = folder_ / "parts";
+  ASSERT_EQ(
+      run(small({"train", "--task", "fashion-mnist", "--out", whole.string()})),
+      0)
+      << log();
+  const auto arguments = small({"train", "--task", "fashion-mnist", "--out",
+                                parts.string(), "--resume"});
+  std::mt19937 random(std::random_device{}());
+  int kills = 0;
+  for (int session = 0;; ++session) {
+    ASSERT_LT(session, 40) << log();
+    const std::uintmax_t seen = fs::exists(parts / "metrics.jsonl")
+                                    ? fs::file_size(parts / "metrics.jsonl")
+                                    : 0;
+    const pid_t child = start(arguments);
+    if (kills < 6) {
+      // Some way into new records, then a moment more: anywhere in a step, a
+      // record or a checkpoint.
+      wait_for_bytes(parts / "metrics.jsonl", seen + 1 + random() % 3000,
+                     child);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+      ::kill(child, SIGKILL);
+    }
+    const int code = wait_for(child);
+    if (code == 0) break;
+    ASSERT_EQ(code, -SIGKILL) << log();
+    ++kills;
+  }
+  EXPECT_GE(kills, 3);
+  EXPECT_EQ(timeless(whole), timeless(parts));
+  const auto info = run::read_run_info(parts);
+  EXPECT_EQ(info.state, run::RunState::kFinished);
+  EXPECT_EQ(info.accuracy, run::read_run_info(whole).accuracy);
+}
+
+TEST_F(Training, ASignalSavesFirst) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const fs::path out = folder_ / std::to_string(number);
+    auto arguments =
+        small({"train", "--task", "fashion-mnist", "--out", out.string()});
+    arguments.insert(arguments.end(), {"--set", "record.checkpoint=0", "--set",
+                                       "train.steps=100000"});
+    const pid_t child = start(arguments);
+    wait_for_bytes(out / "metrics.jsonl", 2000, child);
+    ::kill(child, number);
+    EXPECT_EQ(wait_for(child), 130) << log();
+    const auto info = run::read_run_info(out);
+    EXPECT_EQ(info.state, run::RunState::kInterrupted);
+    EXPECT_GT(info.step, 0);
+    EXPECT_EQ(run({"eval", out.string(), "--json"}), 0) << log();
+    EXPECT_EQ(nlohmann::json::parse(log()).at("step"), info.step);
+  }
+}
+
+TEST_F(Training, EvalSaysWhatTheRunSaid) {
+  const std::string out = (folder_ / "run").string();
+  ASSERT_EQ(run(small({"train", "--task", "fashion-mnist", "--out", out})), 0)
+      << log();
+  const auto info = run::read_run_info(out);
+  ASSERT_EQ(run({"eval", out, "--threads", "2", "--json"}), 0) << log();
+  const auto json = nlohmann::json::parse(log());
+  EXPECT_EQ(json.at("accuracy").get<double>(), info.accuracy);
+  EXPECT_EQ(json.at("loss").get<double>(), info.loss);
+  EXPECT_EQ(json.at("examples"), 64);
+  EXPECT_EQ(run({"eval", out, "--best"}), 0) << log();
+}
+
+TEST_F(Training, CompareGoesOnWhereItStopped) {
+  const fs::path out = folder_ / "compare";
+  const auto arguments =
+      small({"compare", "--activations", "softmax, x^3/sqrt(N),x", "--seeds",
+             "2", "--out", out.string(), "--json"});
+  const pid_t child = start(arguments);
+  wait_for_bytes(out / "x3-over-sqrtN-seed1" / "metrics.jsonl", 1000, child);
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(wait_for(child), 130) << log();
+  const auto first = run::read_run_info(out / "softmax-seed1");
+  ASSERT_EQ(first.state, run::RunState::kFinished);
+
+  ASSERT_EQ(run(arguments), 0) << log();
+  EXPECT_EQ(run::read_run_info(out / "softmax-seed1").started, first.started);
+  const auto json = nlohmann::json::parse(log());
+  ASSERT_EQ(json.at("rows").size(), 3U);
+  for (const auto& row : json.at("rows")) {
+    EXPECT_EQ(row.at("finished").get<int>() + row.at("diverged").get<int>(), 2);
+  }
+  EXPECT_TRUE(fs::exists(out / "report.md"));
+
+  // The same again has nothing left to do.
+  const auto last = fs::last_write_time(out / "x-seed2" / "metrics.jsonl");
+  ASSERT_EQ(run(arguments), 0) << log();
+  EXPECT_EQ(fs::last_write_time(out / "x-seed2" / "metrics.jsonl"), last);
+}
+
+TEST_F(Training, TheSameWeightsAndBatchesUnderEveryActivation) {
+  const fs::path out = folder_ / "compare";
+  auto arguments = small({"compare", "--activations", "softmax,softmax/1",
+                          "--seeds", "1", "--out", out.string()});
+  // Not a formula: a usage error.
+  EXPECT_EQ(run(arguments), 2) << log();
+  arguments = small({"compare", "--activations", "x/2,0.5 x", "--seeds", "1",
+                     "--out", out.string()});
+  // Twice the same in canonical form.
+  EXPECT_EQ(run(arguments), 2) << log();
+  // x^2/sqrt(N) with 16 tokens is x^2/4: the same function, so the same run.
+  arguments = small({"compare", "--activations", "x^2/sqrt(N),x^2/4", "--seeds",
+                     "1", "--out", out.string()});
+  ASSERT_EQ(run(arguments), 0) << log();
+  const auto a = run::read_run_info(out / "x2-over-sqrtN-seed1");
+  const auto b = run::read_run_info(out / "x2-over-4-seed1");
+  EXPECT_NEAR(*a.loss, *b.loss, 1e-4);
+}
+
+TEST_F(Training, ABudgetSetsTheStepsOnce) {
+  const fs::path out = folder_ / "compare";
+  const auto arguments =
+      small({"compare", "--activations", "softmax", "--seeds", "1", "--budget",
+             "8s", "--out", out.string(), "--json"});
+  ASSERT_EQ(run(arguments), 0) << log();
+  const auto steps = run::read_run_info(out / "softmax-seed1").steps;
+  EXPECT_GE(steps, 4);
+  ASSERT_EQ(run(arguments), 0) << log();
+  EXPECT_EQ(run::read_run_info(out / "softmax-seed1").steps, steps);
+}
+
+TEST_F(Training, MistakesAreSaidClearly) {
+  const auto refused = [&](const std::vector<std::string>& arguments, int code,
+                           const std::string& text) {
+    EXPECT_EQ(run(arguments), code) << log();
+    EXPECT_NE(log().find(text), std::string::npos) << log();
+  };
+  refused({"train"}, 2, "configs/");
+  refused({"train", "nowhere.toml"}, 2, "nowhere.toml");
+  refused({"train", "--task", "fashon-mnist"}, 2, "fashion-mnist");
+  refused({"train", "--task", "mnist", "--set", "train.lrr=1"}, 2, "train.lr");
+  refused({"train", "--task", "mnist", "--set", "model.activation=x^"}, 2, "^");
+  refused({"train", (folder_ / "data").string()}, 2, "--resume");
+  refused({"train", "--task", "images", "--set",
+           "task.path=" + (folder_ / "nowhere").string()},
+          1, "nowhere");
+  refused({"eval", (folder_ / "nowhere").string()}, 2, "config.toml");
+  refused({"compare", "--budget", "soon"}, 2, "5m");
+  refused({"compare", "--activations", "softmax,,x"}, 2, "empty");
+  refused({"compare", "--seeds", "0"}, 2, "--seeds");
+}
+
+TEST_F(Training, ALanguageModelWritesText) {
+  const std::string text = (folder_ / "text.txt").string();
+  {
+    std::ofstream file(text);
+    for (int i = 0; i < 300; ++i) file << "abcdefgh\n";
+  }
+  const std::string out = (folder_ / "run").string();
+  ASSERT_EQ(run({"train",
+                 "--task",
+                 "text",
+                 "--set",
+                 "task.path=" + text,
+                 "--set",
+                 "task.context=32",
+                 "--set",
+                 "model.dim=32",
+                 "--set",
+                 "model.depth=2",
+                 "--set",
+                 "model.mlp=64",
+                 "--set",
+                 "train.steps=120",
+                 "--set",
+                 "train.batch=8",
+                 "--set",
+                 "train.lr=5e-3",
+                 "--out",
+                 out,
+                 "--threads",
+                 "2"}),
+            0)
+      << log();
+  // Longer than the context: it must begin anew in between.
+  ASSERT_EQ(run({"generate", out, "--prompt", "abc", "--bytes", "60",
+                 "--temperature", "0", "--json"}),
+            0)
+      << log();
+  const auto json = nlohmann::json::parse(log());
+  std::string expected = "defgh\n";
+  while (expected.size() < 60) expected += "abcdefgh\n";
+  EXPECT_EQ(json.at("text"), expected.substr(0, 60));
+  ASSERT_EQ(run({"generate", out, "--prompt", "abc", "--stop", "gh",
+                 "--temperature", "0", "--json"}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(log()).at("text"), "defgh");
+  EXPECT_EQ(run({"generate", out, "--top-p", "2"}), 2) << log();
+}
+
+}  // namespace
+}  // namespace polyattn::cli

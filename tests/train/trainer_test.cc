@@ -1,0 +1,294 @@
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "train/small_tasks.h"
+
+namespace polyattn::train::trainer_test {
+
+using testing::image_config;
+using testing::image_data;
+using testing::TemporaryFolder;
+
+// The records without what a clock tells.
+std::vector<run::Json> timeless(const std::filesystem::path& folder) {
+  auto records = run::read_metrics(folder / "metrics.jsonl");
+  for (run::Json& record : records) {
+    for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
+      record.erase(key);
+    }
+  }
+  return records;
+}
+
+Job make_job(const run::Config& config, std::shared_ptr<const TaskData> data,
+             std::filesystem::path folder) {
+  Job job;
+  job.config = config;
+  job.data = std::move(data);
+  job.folder = std::move(folder);
+  return job;
+}
+
+TEST(Train, LeavesACompleteFolder) {
+  const TemporaryFolder folder;
+  const auto info =
+      train(make_job(image_config(), image_data(), folder / "run"));
+  EXPECT_EQ(info.state, run::RunState::kFinished);
+  EXPECT_EQ(info.step, 12);
+  EXPECT_EQ(info.tokens, 16);
+  EXPECT_EQ(info.test_count, 32);
+  EXPECT_GT(info.max_weight_norm, 0);
+  EXPECT_GT(info.max_jacobian_norm, 0);
+  ASSERT_TRUE(info.accuracy);
+  EXPECT_EQ(run::read_run_info(folder / "run").accuracy, info.accuracy);
+  EXPECT_EQ(run::config_text(run::read_config(folder / "run/config.toml")),
+            run::config_text(image_config()));
+
+  std::map<std::string, int> kinds;
+  for (const auto& record : timeless(folder / "run")) {
+    ++kinds[record.at("kind").get<std::string>()];
+  }
+  EXPECT_EQ(kinds["train"], 6);  // every second of twelve
+  EXPECT_EQ(kinds["eval"], 3);   // 5, 10, 12
+  EXPECT_EQ(kinds["norms"], 5);  // 1, 3, 6, 9, 12
+  EXPECT_TRUE(std::filesystem::exists(
+      folder / "run/checkpoints/step-00000012.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(
+      folder / "run/checkpoints/step-00000004.safetensors"));
+}
+
+TEST(Train, SameSeedSameNumbersOtherSeedOthers) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.model.dropout = 0.1;
+  config.augment.flip = true;
+  config.augment.crop = 1;
+  config.augment.mixup = 0.3;
+  train(make_job(config, image_data(), folder / "a"));
+  train(make_job(config, image_data(), folder / "b"));
+  config.train.seed = 2;
+  train(make_job(config, image_data(), folder / "c"));
+  EXPECT_EQ(timeless(folder / "a"), timeless(folder / "b"));
+  EXPECT_NE(timeless(folder / "a"), timeless(folder / "c"));
+}
+
+struct Interrupted {
+  const char* name;
+  run::Config config;
+  std::shared_ptr<const TaskData> data;
+};
+
+std::vector<Interrupted> interrupted_cases() {
+  run::Config images = image_config();
+  images.model.dropout = 0.1;
+  images.model.drop_path = 0.2;
+  images.train.ema = 0.9;
+  images.train.accumulate = 2;
+  images.augment.crop = 1;
+  run::Config text = testing::text_config();
+  text.record.checkpoint = 3;
+  run::Config sequences = testing::sequence_config();
+  sequences.model.attention_dropout = 0.1;
+  return {{"images", images, image_data(512)},
+          {"text", text, testing::text_data()},
+          {"sequences", sequences, testing::sequence_data()}};
+}
+
+// Stopped after every single step, each time by another trainer.
+TEST(Train, AnInterruptedRunGivesTheSameBits) {
+  for (const Interrupted& c : interrupted_cases()) {
+    const TemporaryFolder folder;
+    train(make_job(c.config, c.data, folder / "whole"));
+    int sessions = 0;
+    for (;; ++sessions) {
+      ASSERT_LT(sessions, 100) << c.name;
+      Job job = make_job(c.config, c.data, folder / "parts");
+      int asked = 0;
+      job.resume = true;
+      job.stop = [&] { return ++asked > 1 + sessions % 3; };
+      if (train(job).state == run::RunState::kFinished) break;
+    }
+    EXPECT_GE(sessions, 3) << c.name;
+    EXPECT_EQ(timeless(folder / "whole"), timeless(folder / "parts")) << c.name;
+  }
+}
+
+// As after kill -9: records and a checkpoint beyond what the last one knows.
+TEST(Train, WhatWasWrittenAfterTheCheckpointIsWrittenAgain) {
+  const TemporaryFolder folder;
+  train(make_job(image_config(), image_data(), folder / "whole"));
+  Job job = make_job(image_config(), image_data(), folder / "parts");
+  int asked = 0;
+  job.stop = [&] { return ++asked > 6; };
+  train(job);
+  {
+    std::ofstream metrics(folder / "parts/metrics.jsonl", std::ios::app);
+    metrics << R"({"kind":"train","step":7,"loss":1})"
+            << "\n{\"kind\":\"tr";
+  }
+  job.stop = [] { return false; };
+  job.resume = true;
+  train(job);
+  EXPECT_EQ(timeless(folder / "whole"), timeless(folder / "parts"));
+}
+
+TEST(Train, AFinishedRunIsNotRepeated) {
+  const TemporaryFolder folder;
+  Job job = make_job(image_config(), image_data(), folder / "run");
+  const auto first = train(job);
+  job.resume = true;
+  job.progress = [](const Status&) { FAIL() << "a step was made"; };
+  EXPECT_EQ(train(job).started, first.started);
+}
+
+TEST(Train, RefusesAFolderOfAnotherRun) {
+  const TemporaryFolder folder;
+  Job job = make_job(image_config(), image_data(), folder / "run");
+  train(job);
+  EXPECT_THROW(train(job), run::RecordError);
+  job.resume = true;
+  job.config.train.lr = 0.123;
+  try {
+    train(job);
+    FAIL() << "another config was taken";
+  } catch (const run::RecordError& error) {
+    EXPECT_NE(std::string(error.what()).find("0.123"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Train, AccumulatedBatchesAreALargeBatch) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.train.steps = 4;
+  config.train.batch = 64;
+  const auto large = train(make_job(config, image_data(), folder / "large"));
+  config.train.batch = 16;
+  config.train.accumulate = 4;
+  const auto parts = train(make_job(config, image_data(), folder / "parts"));
+  // The same 64 images in another order; sums of 64 terms in f32, four steps.
+  EXPECT_NEAR(*large.loss, *parts.loss, 1e-3);
+}
+
+TEST(Train, LearnsEveryTask) {
+  for (const Interrupted& c : interrupted_cases()) {
+    const TemporaryFolder folder;
+    run::Config config = c.config;
+    config.train.steps = 150;
+    config.train.lr = 5e-3;
+    config.train.ema = 0;
+    config.model.dropout = 0;
+    config.model.drop_path = 0;
+    config.record.evaluate = 150;
+    const auto info = train(make_job(config, c.data, folder / "run"));
+    const auto records = timeless(folder / "run");
+    const double first = run::number_of(records[1].at("loss"));
+    EXPECT_LT(*info.loss, 0.5 * first) << c.name;
+  }
+}
+
+// A model that can remember 64 images must do so under every activation.
+TEST(Train, OverfitsUnderEveryActivation) {
+  for (const char* activation :
+       {"softmax", "x/sqrt(N)", "x^2/sqrt(N)", "x^3/sqrt(N)", "x^3/4",
+        "x^4/sum", "1 + x + x^2/2", "sigmoid", "sigmoid/N", "relu/N",
+        "relu^2/N"}) {
+    const TemporaryFolder folder;
+    run::Config config = image_config();
+    // Noise, with labels without any rule: only remembering helps.
+    auto splits = std::get<data::ImageSplits>(*image_data());
+    Random random(4, Stream::kOrder, 0);
+    for (auto& level : splits.train.pixels) {
+      level = static_cast<std::uint8_t>(random.below(256));
+    }
+    for (auto& label : splits.train.labels) {
+      label = static_cast<std::int32_t>(random.below(4));
+    }
+    splits.test = splits.train;
+    config.model.activation = activation;
+    config.model.dim = 32;
+    config.model.mlp = 64;
+    config.train.batch = 32;
+    config.train.steps = 160;
+    config.train.lr = 1e-2;
+    config.train.weight_decay = 0;
+    config.record.evaluate = 160;
+    config.record.checkpoint = 0;
+    const auto info = train(make_job(
+        config, std::make_shared<const TaskData>(splits), folder / "run"));
+    EXPECT_EQ(info.state, run::RunState::kFinished) << activation;
+    EXPECT_GE(info.accuracy.value_or(0), 0.98) << activation;
+  }
+}
+
+TEST(Train, ADivergingRunSaysWhereAndKeepsTheLastCheckpoint) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.model.activation = "x^8";
+  config.model.qk_gain = 40;
+  config.train.lr = 3;
+  config.train.warmup = 0.5;
+  config.train.clip = 0;
+  config.train.steps = 200;
+  config.record.checkpoint = 1;
+  config.record.evaluate = 200;
+  const auto info = train(make_job(config, image_data(), folder / "run"));
+  ASSERT_EQ(info.state, run::RunState::kDiverged);
+  ASSERT_TRUE(info.divergence);
+  EXPECT_NE(info.divergence->what.find("layer"), std::string::npos)
+      << info.divergence->what;
+  const auto records = timeless(folder / "run");
+  EXPECT_EQ(records.back().at("kind"), "diverged");
+  EXPECT_EQ(records.back().at("step"), info.divergence->step);
+  // It is not repeated, and what was good can still be used.
+  Job job = make_job(config, image_data(), folder / "run");
+  job.resume = true;
+  EXPECT_EQ(train(job).state, run::RunState::kDiverged);
+  EXPECT_EQ(info.step, info.divergence->step - 1);
+}
+
+TEST(Train, WritesTensorBoardFiles) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.record.tensorboard = true;
+  train(make_job(config, image_data(), folder / "run"));
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder / "run/tensorboard")) {
+    ++files;
+    EXPECT_GT(entry.file_size(), 1000U);
+  }
+  EXPECT_EQ(files, 1);
+}
+
+TEST(Train, Bf16AutocastLearnsToo) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.train.autocast = "bf16";
+  config.train.steps = 100;
+  config.train.lr = 5e-3;
+  const auto info = train(make_job(config, image_data(512), folder / "run"));
+  EXPECT_EQ(info.state, run::RunState::kFinished);
+  EXPECT_GT(*info.accuracy, 0.5);
+}
+
+TEST(Train, AnUnfusedModelTrainsWithoutNorms) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.model.fused = false;
+  const auto info = train(make_job(config, image_data(), folder / "run"));
+  EXPECT_EQ(info.state, run::RunState::kFinished);
+  EXPECT_EQ(info.max_weight_norm, 0);
+}
+
+TEST(Trial, MeasuresSomethingAndWritesNothing) {
+  const auto times = measure_times(image_config(), image_data(), 0);
+  EXPECT_GT(times.step, 0);
+  EXPECT_GT(times.evaluation, 0);
+}
+
+}  // namespace polyattn::train::trainer_test
