@@ -1,11 +1,13 @@
 #include "cli/cli.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -25,6 +27,16 @@ std::string version_line() {
   return fmt::format("polyattn {} ({}; supported: {}; hardware threads: {})\n",
                      version_number(), checked_target(),
                      fmt::join(supported_targets(), ", "), hardware_threads());
+}
+
+// A step of training allocates and frees the same blocks of some megabytes
+// again and again. By default the C library hands them back to the kernel each
+// time, and every page is faulted in anew.
+void keep_freed_memory() {
+  constexpr int kLargestThreshold = 32 << 20;  // more is refused
+  ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
 int dispatch(int argc, const char* const* argv) {
@@ -86,6 +98,7 @@ int hardware_threads() {
 }
 
 int run(int argc, const char* const* argv) {
+  keep_freed_memory();
   try {
     return dispatch(argc, argv);
   } catch (const FormulaError& error) {

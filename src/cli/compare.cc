@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/cli.h"
 #include "cli/duration.h"
 #include "cli/files.h"
+#include "cli/run_pool.h"
 #include "cli/stop_signals.h"
 #include "cli/train_bar.h"
 #include "train/trainer.h"
@@ -70,6 +72,9 @@ CompareCommand::CompareCommand(CLI::App& parent)
                    "Time for all runs together, such as 5m: sets the number "
                    "of steps")
       ->type_name("TIME");
+  app_->add_option("--jobs", jobs_,
+                   "Runs at a time; default: one for each core")
+      ->check(CLI::Range(1, 1024).description(""));
   add_training_options(*app_, options_);
 }
 
@@ -78,10 +83,22 @@ ComparePlan CompareCommand::make_plan() const {
   plan.base = make_config(options_);
   plan.activations = parse_activations(activations_);
   plan.seeds = seeds_;
+  share_cores(plan);
   plan.budget = budget_;
   plan.folder = options_.out.empty() ? default_folder(plan)
                                      : std::filesystem::path(options_.out);
   return plan;
+}
+
+// As many runs side by side as there are cores, with the threads that are left.
+void CompareCommand::share_cores(ComparePlan& plan) const {
+  const int runs = plan.seeds * static_cast<int>(plan.activations.size());
+  const int cores = hardware_threads();
+  const int threads = options_.threads;
+  plan.jobs = jobs_ > 0 ? jobs_ : std::max(1, cores / std::max(1, threads));
+  plan.jobs = std::min(plan.jobs, runs);
+  plan.base.train.threads =
+      threads > 0 ? threads : std::max(1, cores / plan.jobs);
 }
 
 void CompareCommand::apply_budget(
@@ -92,9 +109,9 @@ void CompareCommand::apply_budget(
   auto steps = earlier_steps(plan);
   if (!steps) {
     const train::TrialTimes times =
-        train::measure_times(plan.base, data, kTrialSeconds);
+        measure_together(plan.base, data, plan.jobs, kTrialSeconds);
     steps = steps_within(
-        kReserve * budget,
+        kReserve * budget * plan.jobs,
         plan.seeds * static_cast<int>(plan.activations.size()),
         {.step_seconds = times.step, .evaluation_seconds = times.evaluation});
     std::filesystem::create_directories(plan.folder);
@@ -102,31 +119,6 @@ void CompareCommand::apply_budget(
   }
   plan.base.train.steps = steps->steps;
   plan.base.record.evaluate = steps->evaluate;
-}
-
-bool CompareCommand::train_all(
-    const std::vector<PlannedRun>& runs,
-    const std::shared_ptr<const train::TaskData>& data,
-    std::vector<run::RunInfo>& infos) const {
-  TrainBar bar(style_for(options_.json), static_cast<int>(runs.size()));
-  const StopSignals signals;
-  for (const PlannedRun& planned : runs) {
-    bar.begin_run(fmt::format("{} seed {}", planned.config.model.activation,
-                              planned.config.train.seed));
-    infos.push_back(train::train(
-        {.config = planned.config,
-         .data = data,
-         .folder = planned.folder,
-         .resume = true,
-         .command = command_text(),
-         .version = version_number(),
-         .stop = [] { return StopSignals::stopped(); },
-         .progress = [&](const train::Status& s) { bar.update(s); },
-         .warn = [&](const std::string& text) { bar.note(text); }}));
-    bar.end_run(outcome_text(infos.back()));
-    if (infos.back().state == run::RunState::kInterrupted) return false;
-  }
-  return true;
 }
 
 void CompareCommand::show(const ComparePlan& plan,
@@ -147,10 +139,15 @@ int CompareCommand::run() {
   ComparePlan plan = make_plan();
   const auto data = train::load_task_data(plan.base.task);
   apply_budget(plan, data);
+  const std::vector<PlannedRun> runs = planned_runs(plan);
+  const StopSignals signals;
   std::vector<run::RunInfo> infos;
-  const bool complete = train_all(planned_runs(plan), data, infos);
-  show(plan, infos);
-  if (complete) return kExitDone;
+  {
+    TrainBar bar(style_for(options_.json), runs.size());
+    infos = train_runs(runs, data, {plan.jobs, command_text()}, bar);
+  }
+  if (!infos.empty()) show(plan, infos);
+  if (!StopSignals::stopped()) return kExitDone;
   fmt::print(stderr, "interrupted: the same command goes on\n");
   return kExitInterrupted;
 }

@@ -23,12 +23,9 @@ class CompareCommand : public Command {
 
  private:
   ComparePlan make_plan() const;
+  void share_cores(ComparePlan& plan) const;
   void apply_budget(ComparePlan& plan,
                     const std::shared_ptr<const train::TaskData>& data) const;
-  // False if it was interrupted.
-  bool train_all(const std::vector<PlannedRun>& runs,
-                 const std::shared_ptr<const train::TaskData>& data,
-                 std::vector<run::RunInfo>& infos) const;
   void show(const ComparePlan& plan,
             const std::vector<run::RunInfo>& infos) const;
 
@@ -36,6 +33,7 @@ class CompareCommand : public Command {
   TrainingOptions options_;
   std::vector<std::string> activations_ = {"softmax,x^3/sqrt(N),x/sqrt(N),x^3"};
   int seeds_ = 3;
+  int jobs_ = 0;
   std::string budget_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEvaluations = 4;  // of a run with a budget
+constexpr int kEvaluations = 3;  // of a run with a budget
 
 std::uint64_t fnv1a(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325u;

@@ -20,6 +20,7 @@ struct ComparePlan {
   run::Config base;  // its activation and seed do not count
   std::vector<std::string> activations;
   int seeds = 3;
+  int jobs = 1;        // runs at a time
   std::string budget;  // as it was typed; empty: none
   std::filesystem::path folder;
 };

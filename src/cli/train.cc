@@ -91,17 +91,17 @@ int TrainCommand::run() {
           : default_progress_style(),
       1);
   const StopSignals signals;
-  bar.begin_run(config.model.activation);
-  const run::RunInfo info =
-      train::train({.config = config,
-                    .data = train::load_task_data(config.task),
-                    .folder = folder,
-                    .resume = resume_,
-                    .command = command_text(),
-                    .version = version_number(),
-                    .stop = [] { return StopSignals::stopped(); },
-                    .progress = [&](const train::Status& s) { bar.update(s); },
-                    .warn = [&](const std::string& text) { bar.note(text); }});
+  bar.begin_run(0, config.model.activation, config.train.seed);
+  const run::RunInfo info = train::train(
+      {.config = config,
+       .data = train::load_task_data(config.task),
+       .folder = folder,
+       .resume = resume_,
+       .command = command_text(),
+       .version = version_number(),
+       .stop = [] { return StopSignals::stopped(); },
+       .progress = [&](const train::Status& s) { bar.update(0, s); },
+       .warn = [&](const std::string& text) { bar.note(text); }});
   if (options_.json) {
     print_text(result_json(folder, info).dump(2) + "\n");
   } else {

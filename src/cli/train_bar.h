@@ -2,6 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "cli/progress.h"
@@ -14,37 +17,41 @@ std::string status_text(const train::Status& status);
 
 class TrainBar {
  public:
-  // On a terminal a line that rewrites itself; otherwise a line at the start of
-  // a run, at a tenth each, and at each evaluation.
-  TrainBar(ProgressStyle style, int runs);
+  // On a terminal a line that rewrites itself; otherwise a line at each tenth
+  // of a run.
+  TrainBar(ProgressStyle style, std::size_t runs);
   ~TrainBar();
   TrainBar(const TrainBar&) = delete;
   TrainBar& operator=(const TrainBar&) = delete;
 
-  // A run begins; `label` is put before its figures.
-  void begin_run(const std::string& label);
-  void update(const train::Status& status);
-  // It has ended; on what, if that is worth a line.
-  void end_run(const std::string& outcome);
+  // Runs are numbered from 0; several may be under way.
+  void begin_run(std::size_t run, const std::string& activation,
+                 std::int64_t seed);
+  void update(std::size_t run, const train::Status& status);
+  void end_run(std::size_t run, const std::string& outcome);
 
   // A line that stays.
   void note(const std::string& text);
 
  private:
-  void draw(const train::Status& status);
-  double seconds_left(const train::Status& status) const;
+  struct Active {
+    std::string label;
+    train::Status status;
+    std::int64_t first_step = -1;
+    std::int64_t printed_tenth = -1;
+  };
+
+  std::string prefix(std::size_t run) const;
+  void draw();
+  double seconds_left() const;
 
   ProgressStyle style_;
-  int runs_;
-  int run_ = 0;
-  std::string label_;
-  std::int64_t printed_tenth_ = -1;
-  // Time that steps of this process took, to tell how long the rest will take.
-  double done_steps_ = 0;
-  double done_seconds_ = 0;
-  std::int64_t first_step_ = -1;
-  std::int64_t last_step_ = 0;
-  std::chrono::steady_clock::time_point run_start_;
+  std::size_t runs_;
+  std::size_t ended_ = 0;
+  std::map<std::size_t, Active> active_;
+  // Steps that this process has seen, to tell how long the rest will take.
+  double steps_of_ended_ = 0;
+  std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_draw_;
 };
 

@@ -42,18 +42,6 @@ run::Json progress_json(const Progress& p) {
   return json;
 }
 
-Evaluation evaluation_of(const run::Json& json) {
-  Evaluation evaluation;
-  evaluation.loss = run::number_of(json.at("loss"));
-  if (json.contains("accuracy")) {
-    evaluation.accuracy = run::number_of(json["accuracy"]);
-  }
-  if (json.contains("bits_per_byte")) {
-    evaluation.bits_per_byte = run::number_of(json["bits_per_byte"]);
-  }
-  return evaluation;
-}
-
 Progress progress_of(const run::Json& json) {
   if (json.at("format") != kFormat) {
     throw run::RecordError("its format is not " + std::to_string(kFormat));
@@ -91,15 +79,6 @@ run::Json read_json(const fs::path& path) {
 }
 
 }  // namespace
-
-run::Json evaluation_json(const Evaluation& evaluation) {
-  run::Json json = {{"loss", run::number(evaluation.loss)}};
-  if (evaluation.accuracy) json["accuracy"] = run::number(*evaluation.accuracy);
-  if (evaluation.bits_per_byte) {
-    json["bits_per_byte"] = run::number(*evaluation.bits_per_byte);
-  }
-  return json;
-}
 
 Checkpoints::Checkpoints(fs::path folder, std::int64_t keep)
     : folder_(std::move(folder)), keep_(std::max<std::int64_t>(1, keep)) {

@@ -15,5 +15,7 @@ struct Evaluation {
 };
 
 run::Json evaluation_json(const Evaluation& evaluation);
+// The inverse. Throws run::RecordError or run::Json::exception.
+Evaluation evaluation_of(const run::Json& json);
 
 }  // namespace polyattn::train
