@@ -13,13 +13,14 @@ namespace {
 
 void small_images(Config& config) {
   config.model.dim = 64;
-  config.model.depth = 4;
-  config.model.heads = 4;
-  config.model.mlp = 256;
+  config.model.depth = 2;
+  config.model.heads = 2;
+  config.model.mlp = 128;
   config.model.patch = 4;
   config.model.pooling = "mean";
-  config.train.batch = 128;
-  config.train.lr = 2e-3;
+  config.model.initialisation = "xavier";
+  config.train.batch = 64;
+  config.train.lr = 3e-3;
   config.train.epochs = 3;
   config.train.weight_decay = 0.05;
   config.train.warmup = 0.1;
@@ -28,14 +29,15 @@ void small_images(Config& config) {
 
 void colour_images(Config& config) {
   config.model.dim = 128;
-  config.model.depth = 6;
+  config.model.depth = 4;
   config.model.heads = 2;
   config.model.mlp = 256;
   config.model.patch = 4;
   config.model.pooling = "class";
-  config.train.batch = 128;
+  config.model.initialisation = "xavier";
+  config.train.batch = 64;
   config.train.lr = 1e-3;
-  config.train.epochs = 10;
+  config.train.epochs = 5;
   config.augment.flip = true;
   config.augment.crop = 4;
 }

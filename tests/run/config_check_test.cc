@@ -102,16 +102,16 @@ TEST(ConfigRanges, EveryNumberHasOne) {
 }
 
 TEST(ConfigAgreement, DimAndHeads) {
-  EXPECT_EQ(refusal("mnist", {"model.dim=66"}),
-            "[config] --set: model.dim 66 is not a multiple of model.heads 4");
+  EXPECT_EQ(refusal("mnist", {"model.dim=65"}),
+            "[config] --set: model.dim 65 is not a multiple of model.heads 2");
   EXPECT_EQ(refusal("mnist", {"model.heads=3"}),
             "[config] defaults: model.dim 64 is not a multiple of model.heads "
             "3");
   EXPECT_EQ(refusal("mnist", {"model.kv_heads=3"}),
-            "[config] defaults: model.heads 4 is not a multiple of "
+            "[config] defaults: model.heads 2 is not a multiple of "
             "model.kv_heads 3");
   EXPECT_EQ(refusal("mnist", {"model.kv_heads=8"}),
-            "[config] defaults: model.heads 4 is not a multiple of "
+            "[config] defaults: model.heads 2 is not a multiple of "
             "model.kv_heads 8");
   EXPECT_EQ(refusal("mnist", {"model.kv_heads=2"}), "");
   EXPECT_EQ(refusal("sotu", {"model.dim=4"}),
