@@ -12,3 +12,10 @@ function(polyattn_target name)
     target_link_options(${name} PUBLIC -fsanitize=${POLYATTN_SANITIZE})
   endif()
 endfunction()
+
+# Files whose time goes into headers that they share (JSON, the command line) are
+# compiled several at a time. A name in an anonymous namespace is then to be unique
+# in its room, and test files have a namespace each.
+function(polyattn_compile_together name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 14)
+endfunction()

@@ -15,7 +15,7 @@ using run::Colour;
 using run::coloured;
 using run::TextTable;
 
-constexpr double kMegabyte = 1e6;
+constexpr double kTableMegabyte = 1e6;
 
 std::string threads_text(int threads) {
   return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
@@ -38,7 +38,7 @@ std::string unit_of(const Figure& figure) {
 
 std::string goal_number(const Figure& figure) {
   if (figure.measure == Measure::kExtraBytes) {
-    return fmt::format("{:.0f} MB", figure.goal->value / kMegabyte);
+    return fmt::format("{:.0f} MB", figure.goal->value / kTableMegabyte);
   }
   return fmt::format("{:.2f}", figure.goal->value);
 }
@@ -104,7 +104,7 @@ std::vector<std::string> cells_of(const Measurement& m, bool colours) {
           format_value(m),
           format_goal(m.figure),
           reached_cell(m, colours),
-          fmt::format("{:.2f}", m.extra_bytes / kMegabyte),
+          fmt::format("{:.2f}", m.extra_bytes / kTableMegabyte),
           number(m.rival_seconds, 1e3),
           m.speedup ? fmt::format("{:.2f}×", m.speedup->median) : ""};
 }
@@ -133,7 +133,7 @@ std::string verdict(const std::vector<Measurement>& measurements) {
 std::string format_value(const Measurement& m) {
   if (!m.value) return "not available";
   if (m.figure.measure == Measure::kExtraBytes) {
-    return fmt::format("{:.2f} {}", m.value->median / kMegabyte,
+    return fmt::format("{:.2f} {}", m.value->median / kTableMegabyte,
                        unit_of(m.figure));
   }
   return fmt::format("{:.2f} ({:.2f}–{:.2f}) {}", m.value->median, m.value->q1,

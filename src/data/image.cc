@@ -6,7 +6,7 @@
 namespace polyattn::data {
 namespace {
 
-constexpr std::size_t kChannels = 3;
+constexpr std::size_t kImageChannels = 3;
 
 // The pixels of a line that make up one pixel of the result.
 struct Tap {
@@ -58,17 +58,18 @@ std::size_t scaled_length(std::size_t length, std::size_t shorter,
 // [height, width, 3] to [height, taps, 3].
 std::vector<float> scale_rows(const RgbImage& image,
                               const std::vector<Tap>& taps) {
-  std::vector<float> rows(image.height * taps.size() * kChannels);
+  std::vector<float> rows(image.height * taps.size() * kImageChannels);
   float* out = rows.data();
   for (std::size_t y = 0; y < image.height; ++y) {
-    const std::uint8_t* row = &image.pixels[y * image.width * kChannels];
+    const std::uint8_t* row = &image.pixels[y * image.width * kImageChannels];
     for (const Tap& tap : taps) {
-      const std::uint8_t* pixel = row + tap.begin * kChannels;
+      const std::uint8_t* pixel = row + tap.begin * kImageChannels;
       for (const float weight : tap.weights) {
-        for (std::size_t c = 0; c < kChannels; ++c) out[c] += weight * pixel[c];
-        pixel += kChannels;
+        for (std::size_t c = 0; c < kImageChannels; ++c)
+          out[c] += weight * pixel[c];
+        pixel += kImageChannels;
       }
-      out += kChannels;
+      out += kImageChannels;
     }
   }
   return rows;
@@ -84,7 +85,7 @@ void scale_and_crop(const RgbImage& image, std::size_t size,
   };
   const std::vector<float> rows = scale_rows(image, taps_of(line(image.width)));
   const std::vector<Tap> taps = taps_of(line(image.height));
-  const std::size_t stride = size * kChannels;
+  const std::size_t stride = size * kImageChannels;
   std::vector<float> sum(stride);
   for (std::size_t y = 0; y < size; ++y) {
     std::fill(sum.begin(), sum.end(), 0.0F);
@@ -95,8 +96,8 @@ void scale_and_crop(const RgbImage& image, std::size_t size,
     }
     for (std::size_t i = 0; i < stride; ++i) {
       const float value = std::clamp(std::round(sum[i]), 0.0F, 255.0F);
-      const std::size_t x = i / kChannels;
-      out[(i % kChannels * size + y) * size + x] =
+      const std::size_t x = i / kImageChannels;
+      out[(i % kImageChannels * size + y) * size + x] =
           static_cast<std::uint8_t>(value);
     }
   }

@@ -19,14 +19,14 @@ constexpr std::array<std::byte, 8> kSignature{
 // What the callbacks of libpng see. libpng leaves its functions with longjmp()
 // when something is wrong, so nothing here has a destructor that would then be
 // skipped, and the functions that call setjmp() have no such local variables.
-struct Session {
+struct PngSession {
   std::span<const std::byte> rest;
   std::array<char, 200> error{};
   std::jmp_buf jump;
 };
 
-void on_error(png_structp png, png_const_charp message) {
-  auto* session = static_cast<Session*>(::png_get_error_ptr(png));
+void on_png_error(png_structp png, png_const_charp message) {
+  auto* session = static_cast<PngSession*>(::png_get_error_ptr(png));
   std::strncpy(session->error.data(), message, session->error.size() - 1);
   std::longjmp(session->jump, 1);
 }
@@ -34,28 +34,28 @@ void on_error(png_structp png, png_const_charp message) {
 void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 
 void on_read(png_structp png, png_bytep to, std::size_t size) {
-  auto* session = static_cast<Session*>(::png_get_io_ptr(png));
+  auto* session = static_cast<PngSession*>(::png_get_io_ptr(png));
   if (size > session->rest.size()) ::png_error(png, "it is cut short");
   std::memcpy(to, session->rest.data(), size);
   session->rest = session->rest.subspan(size);
 }
 
-class Decoder {
+class PngDecoder {
  public:
-  Decoder(std::span<const std::byte> bytes, const std::string& source)
+  PngDecoder(std::span<const std::byte> bytes, const std::string& source)
       : source_(source), bytes_(bytes.size()) {
     session_.rest = bytes;
-    png_ = ::png_create_read_struct(PNG_LIBPNG_VER_STRING, &session_, on_error,
-                                    on_warning);
+    png_ = ::png_create_read_struct(PNG_LIBPNG_VER_STRING, &session_,
+                                    on_png_error, on_warning);
     info_ = png_ == nullptr ? nullptr : ::png_create_info_struct(png_);
     if (info_ == nullptr) {
       ::png_destroy_read_struct(&png_, nullptr, nullptr);
       throw std::bad_alloc();
     }
   }
-  ~Decoder() { ::png_destroy_read_struct(&png_, &info_, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~PngDecoder() { ::png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
   RgbImage decode() {
     if (!read_header()) refuse(session_.error.data());
@@ -120,7 +120,7 @@ class Decoder {
 
   const std::string& source_;
   std::size_t bytes_;
-  Session session_;
+  PngSession session_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::size_t width_ = 0;
@@ -140,7 +140,7 @@ RgbImage decode_png(std::span<const std::byte> bytes,
   if (!is_png(bytes)) {
     throw DataError(fmt::format("{}: this is not a PNG file", source));
   }
-  return Decoder(bytes, source).decode();
+  return PngDecoder(bytes, source).decode();
 }
 
 }  // namespace polyattn::data

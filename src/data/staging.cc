@@ -52,7 +52,7 @@ void remove_tree(const fs::path& path) {
   if (error) refuse(path, "remove", error.message());
 }
 
-bool is_there(const fs::path& path) {
+bool entry_is_there(const fs::path& path) {
   std::error_code error;
   return fs::symlink_status(path, error).type() > fs::file_type::not_found;
 }
@@ -108,7 +108,7 @@ void Staging::lock(const std::function<void()>& on_wait) {
 
 // Killed between the two steps of swap_in(): the old content goes back.
 void Staging::recover() const {
-  if (is_there(replaced()) && !is_there(destination_)) {
+  if (entry_is_there(replaced()) && !entry_is_there(destination_)) {
     move(replaced(), destination_);
   }
   remove_tree(replaced());
@@ -122,7 +122,7 @@ void Staging::commit() {
 }
 
 void Staging::swap_in() const {
-  if (!is_there(destination_)) return move(content(), destination_);
+  if (!entry_is_there(destination_)) return move(content(), destination_);
   if (::renameat2(AT_FDCWD, content().c_str(), AT_FDCWD, destination_.c_str(),
                   RENAME_EXCHANGE) == 0) {
     return;

@@ -13,8 +13,8 @@
 namespace polyattn::run {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path,
-                         const std::string& why) {
+[[noreturn]] void refuse_file(const std::filesystem::path& path,
+                              const std::string& why) {
   throw std::runtime_error(
       fmt::format("cannot read {}: {}", path.string(), why));
 }
@@ -26,12 +26,13 @@ std::string read_text_file(const std::filesystem::path& path,
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
-    refuse(path, error ? error.message() : std::strerror(ENOENT));
+    refuse_file(path, error ? error.message() : std::strerror(ENOENT));
   }
-  if (!std::filesystem::is_regular_file(status)) refuse(path, "not a file");
+  if (!std::filesystem::is_regular_file(status))
+    refuse_file(path, "not a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, std::strerror(errno));
+  if (!file) refuse_file(path, std::strerror(errno));
   // One more than allowed: the size may have changed since, or be a lie.
   std::string text;
   constexpr std::size_t kPiece = 1 << 16;
@@ -41,9 +42,9 @@ std::string read_text_file(const std::filesystem::path& path,
     file.read(text.data() + had, kPiece);
     text.resize(had + static_cast<std::size_t>(file.gcount()));
   }
-  if (file.bad()) refuse(path, "the system could not read it");
+  if (file.bad()) refuse_file(path, "the system could not read it");
   if (text.size() > max_bytes) {
-    refuse(path, fmt::format("it has more than {} bytes", max_bytes));
+    refuse_file(path, fmt::format("it has more than {} bytes", max_bytes));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "train/limit.h"
+#include "train/mixup.h"
 #include "train/random.h"
 
 namespace polyattn::train {

@@ -1,6 +1,4 @@
-#include <utility>
-
-#include "train/limit.h"
+#include "train/mixup.h"
 
 namespace polyattn::train {
 

@@ -49,10 +49,6 @@ struct Job {
 // folder cannot be used.
 run::RunInfo train(const Job& job);
 
-// Steps of a run: those of the config, or those that its epochs take.
-std::int64_t planned_steps(const run::Config& config,
-                           const std::shared_ptr<const TaskData>& data);
-
 // What things take on this machine: the median of a few steps, and an
 // evaluation of the whole test set, reckoned from a few of its batches.
 struct TrialTimes {

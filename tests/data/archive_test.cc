@@ -7,7 +7,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::archive_test {
 namespace {
 
 using test::error_of;
@@ -137,4 +137,4 @@ TEST_F(Archive, DebianPackagesAreReadThroughBothLayers) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::archive_test

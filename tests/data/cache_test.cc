@@ -12,7 +12,7 @@
 #include "data/test_folder.h"
 #include "data/verify.h"
 
-namespace polyattn::data {
+namespace polyattn::data::cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST_F(StagingTest, NamesTheFolderThatCannotBeMade) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::cache_test

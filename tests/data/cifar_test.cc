@@ -6,7 +6,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::cifar_test {
 namespace {
 
 using test::bytes_of;
@@ -170,4 +170,4 @@ TEST(Cifar, RefusesOfSeveralBadPngsTheFirst) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::cifar_test

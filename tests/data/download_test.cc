@@ -6,7 +6,7 @@
 #include "data/fetch_fixture.h"
 #include "data/sha256.h"
 
-namespace polyattn::data {
+namespace polyattn::data::download_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -146,4 +146,4 @@ TEST_F(Download, GivesCurlNothingButAddresses) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::download_test

@@ -13,7 +13,7 @@
 #include "data/made_files.h"
 #include "data/sha256.h"
 
-namespace polyattn::data {
+namespace polyattn::data::fetch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +191,4 @@ TEST_F(FetchDebian, SaysWhatToInstall) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::fetch_test

@@ -5,7 +5,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::gzip_test {
 namespace {
 
 using test::bytes_of;
@@ -63,4 +63,4 @@ TEST(Gzip, StopsAtTheLimitWhateverTheFileClaims) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::gzip_test

@@ -6,7 +6,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::idx_test {
 namespace {
 
 using test::bytes_of;
@@ -139,4 +139,4 @@ TEST_F(IdxFolder, NamesTheFileThatIsDamagedOrMissing) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::idx_test

@@ -7,7 +7,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::image_folder_test {
 namespace {
 
 using test::error_of;
@@ -197,4 +197,4 @@ TEST(Images, OfASetThatIsNotThereSayHowToFetchIt) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::image_folder_test

@@ -4,7 +4,7 @@
 
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::labels_test {
 namespace {
 
 using test::error_of;
@@ -50,4 +50,4 @@ TEST(Labels, DeepNestingEndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::labels_test

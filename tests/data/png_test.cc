@@ -9,7 +9,7 @@
 #include "data/made_files.h"
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::png_test {
 namespace {
 
 using test::bytes_of;
@@ -177,4 +177,4 @@ TEST(Jpeg, OtherBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::png_test

@@ -4,7 +4,7 @@
 
 #include "data/test_folder.h"
 
-namespace polyattn::data {
+namespace polyattn::data::sha256_test {
 namespace {
 
 using test::bytes_of;
@@ -55,4 +55,4 @@ TEST(Sha256, NamesTheFileThatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::sha256_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace polyattn::data {
+namespace polyattn::data::workers_test {
 namespace {
 
 TEST(Workers, DoEveryTaskOnce) {
@@ -40,4 +40,4 @@ TEST(Workers, ThrowWhatTheFirstTaskThrew) {
 }
 
 }  // namespace
-}  // namespace polyattn::data
+}  // namespace polyattn::data::workers_test

@@ -176,7 +176,8 @@ TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {
 }
 
 TEST(ConfigDifferences, NamesKeysAndBothValues) {
-  const Config a = default_config("mnist");
+  Config a = default_config("mnist");
+  a.train.lr = 0.25;
   Config b = a;
   EXPECT_TRUE(config_differences(a, b).empty());
   b.train.lr = 1;
@@ -184,7 +185,7 @@ TEST(ConfigDifferences, NamesKeysAndBothValues) {
   EXPECT_EQ(
       config_differences(a, b),
       (std::vector<std::string>{"model.activation is \"softmax\", not \"x\"",
-                                "train.lr is 0.002, not 1.0"}));
+                                "train.lr is 0.25, not 1.0"}));
 }
 
 TEST(ConfigFile, IsWrittenAndRead) {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "train/limit.h"
+#include "train/mixup.h"
 #include "train/prefetch.h"
 #include "train/small_tasks.h"
 

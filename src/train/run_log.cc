@@ -1,0 +1,189 @@
+#include "train/run_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "polyattn/models/weights.h"
+#include "polyattn/target.h"
+
+namespace polyattn::train {
+namespace {
+
+double largest(const std::vector<LayerNorms>& layers,
+               std::vector<double> LayerNorms::*member, double start) {
+  for (const LayerNorms& layer : layers) {
+    for (const double value : layer.*member) start = std::fmax(start, value);
+  }
+  return start;
+}
+
+models::NamedTensors weights_of(const torch::nn::Module& module,
+                                const std::string& prefix) {
+  models::NamedTensors weights;
+  for (const auto& [name, tensor] : models::state_of(module)) {
+    weights[prefix + name] = tensor.detach();
+  }
+  return weights;
+}
+
+}  // namespace
+
+RunLog::RunLog(const Job& job, Network& network, AdamW& optimizer)
+    : job_(job),
+      network_(network),
+      optimizer_(optimizer),
+      checkpoints_(job.folder / "checkpoints", job.config.record.keep) {
+  restore();
+}
+
+void RunLog::restore() {
+  std::vector<std::string> damaged;
+  const auto checkpoint = checkpoints_.latest(damaged);
+  for (const std::string& line : damaged) {
+    job_.warn("a checkpoint cannot be read and is left out: " + line);
+  }
+  if (!checkpoint) return;
+  models::load_state(network_.module(),
+                     without_prefix(checkpoint->tensors, "model."));
+  optimizer_.load_state(checkpoint->tensors, checkpoint->progress.step);
+  progress_ = checkpoint->progress;
+  saved_step_ = progress_.step;
+}
+
+void RunLog::begin(const Facts& facts) {
+  const auto& [task, model, train, augment, record] = job_.config;
+  facts_ = facts;
+  recorder_ = std::make_unique<Recorder>(
+      Recorder::Options{.folder = job_.folder,
+                        .keep_bytes = progress_.metrics_bytes,
+                        .step = progress_.step,
+                        .tensorboard = record.tensorboard});
+  info_.task = task.name;
+  info_.activation = model.activation;
+  info_.seed = train.seed;
+  info_.steps = facts.steps;
+  info_.parameters = parameter_count(network_.module());
+  info_.version = job_.version;
+  info_.command = job_.command;
+  info_.instruction_set = target_name();
+  info_.threads = static_cast<int>(train.threads);
+  info_.machine = run::machine_name();
+  info_.started = run::utc_now();
+  info_.tokens = network_.tokens();
+  info_.test_count = facts.test_count;
+  earlier_seconds_ = progress_.train_seconds;
+  start_ = window_start_ = Clock::now();
+  set_state(run::RunState::kRunning);
+}
+
+double RunLog::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count() - paused_;
+}
+
+std::int64_t RunLog::epoch() const {
+  return (progress_.step * job_.config.train.accumulate) /
+         facts_.batches_per_epoch;
+}
+
+void RunLog::set_state(run::RunState state) {
+  info_.state = state;
+  info_.step = progress_.step;
+  if (const auto peak = memory_.peak()) {
+    progress_.peak_mb =
+        std::max(progress_.peak_mb, static_cast<double>(*peak) / 1e6);
+  }
+  info_.peak_mb = progress_.peak_mb;
+  info_.train_seconds = train_seconds();
+  info_.eval_seconds = progress_.eval_seconds;
+  info_.max_weight_norm = progress_.max_weight_norm;
+  info_.max_jacobian_norm = progress_.max_jacobian_norm;
+  if (progress_.last) {
+    info_.loss = progress_.last->loss;
+    info_.accuracy = progress_.last->accuracy;
+    info_.bits_per_byte = progress_.last->bits_per_byte;
+  }
+  run::write_run_info(job_.folder, info_);
+}
+
+void RunLog::count_step(const StepResult& result) {
+  ++progress_.step;
+  progress_.loss_sum += result.loss;
+  ++progress_.loss_count;
+  window_items_ += result.items;
+}
+
+void RunLog::write_step(const StepResult& result, double waited) {
+  const double window =
+      std::chrono::duration<double>(Clock::now() - window_start_).count();
+  speed_ = static_cast<double>(window_items_) / window;
+  recorder_->write(
+      {{"kind", "train"},
+       {"step", progress_.step},
+       {"epoch", epoch()},
+       {"loss", run::number(progress_.loss_sum /
+                            static_cast<double>(progress_.loss_count))},
+       {"lr", result.lr},
+       {"grad_norm", run::number(result.gradient_norm)},
+       {"seconds", train_seconds()},
+       {"items_per_second", speed_},
+       {"wait_share", (waited - window_waited_) / window}});
+  progress_.loss_sum = 0;
+  progress_.loss_count = 0;
+  window_start_ = Clock::now();
+  window_items_ = 0;
+  window_waited_ = waited;
+}
+
+void RunLog::write_norms(const std::vector<LayerNorms>& norms) {
+  if (norms.empty()) return;
+  progress_.max_weight_norm =
+      largest(norms, &LayerNorms::weight_max, progress_.max_weight_norm);
+  progress_.max_jacobian_norm =
+      largest(norms, &LayerNorms::jacobian_max, progress_.max_jacobian_norm);
+  recorder_->write(norms_record(progress_.step, network_.tokens(), norms));
+}
+
+void RunLog::write_divergence(const StepResult& result) {
+  const std::int64_t step = progress_.step + 1;
+  recorder_->write({{"kind", "diverged"},
+                    {"step", step},
+                    {"loss", run::number(result.loss)},
+                    {"grad_norm", run::number(result.gradient_norm)},
+                    {"what", *result.diverged}});
+  recorder_->sync();
+  info_.divergence = run::Divergence{.step = step, .what = *result.diverged};
+  set_state(run::RunState::kDiverged);
+}
+
+void RunLog::write_evaluation(const Evaluation& evaluation, double seconds) {
+  progress_.last = evaluation;
+  if (!progress_.best || evaluation.loss < *progress_.best) {
+    progress_.best = evaluation.loss;
+    checkpoints_.save_best(weights_of(network_.module(), ""), progress_.step,
+                           evaluation);
+  }
+  progress_.eval_seconds += seconds;
+  paused_ += seconds;
+  window_start_ += std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(seconds));
+  run::Json record = {
+      {"kind", "eval"}, {"step", progress_.step}, {"epoch", epoch()}};
+  record.update(evaluation_json(evaluation));
+  record["seconds"] = seconds;
+  recorder_->write(record);
+}
+
+void RunLog::save() {
+  if (saved_step_ == progress_.step) return;
+  recorder_->sync();
+  progress_.metrics_bytes = recorder_->bytes();
+  progress_.train_seconds = train_seconds();
+  set_state(run::RunState::kRunning);
+  Checkpoint checkpoint{.progress = progress_, .tensors = optimizer_.state()};
+  checkpoint.tensors.merge(weights_of(network_.module(), "model."));
+  checkpoints_.save(checkpoint);
+  saved_step_ = progress_.step;
+}
+
+}  // namespace polyattn::train

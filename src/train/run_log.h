@@ -1,0 +1,84 @@
+// What a run writes down: its records, its checkpoints, and run.json. It knows
+// how far the run has come and how long that took; the loop tells it what
+// happened.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "run/machine.h"
+#include "run/records.h"
+#include "train/adamw.h"
+#include "train/checkpoint.h"
+#include "train/network.h"
+#include "train/recorder.h"
+#include "train/step.h"
+#include "train/trainer.h"
+
+namespace polyattn::train {
+
+class RunLog {
+ public:
+  // Takes up the last checkpoint, if there is one: its weights go into the
+  // network and its moments into the optimizer.
+  RunLog(const Job& job, Network& network, AdamW& optimizer);
+
+  // What run.json says besides: known once data and model are.
+  struct Facts {
+    std::int64_t steps = 0;
+    std::int64_t batches_per_epoch = 0;
+    std::int64_t test_count = 0;
+  };
+  void begin(const Facts& facts);
+
+  const Progress& progress() const { return progress_; }
+  const run::RunInfo& info() const { return info_; }
+
+  // A step was made. `waited`: seconds for batches, since the start.
+  void count_step(const StepResult& result);
+  void write_step(const StepResult& result, double waited);
+  void write_norms(const std::vector<LayerNorms>& norms);
+  void write_divergence(const StepResult& result);
+
+  // An evaluation took so many seconds, which are not those of training.
+  void write_evaluation(const Evaluation& evaluation, double seconds);
+
+  // A checkpoint of now, unless there is one.
+  void save();
+  void set_state(run::RunState state);
+
+  // Of the last record.
+  double items_per_second() const { return speed_; }
+  // Of training, in this process.
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void restore();
+  std::int64_t epoch() const;
+  double train_seconds() const { return earlier_seconds_ + seconds(); }
+
+  const Job& job_;
+  Network& network_;
+  AdamW& optimizer_;
+  Facts facts_;
+  Checkpoints checkpoints_;
+  std::unique_ptr<Recorder> recorder_;
+  run::PeakMemory memory_;
+  Progress progress_;
+  run::RunInfo info_;
+  std::int64_t saved_step_ = -1;
+  Clock::time_point start_ = Clock::now();
+  double earlier_seconds_ = 0;  // of training, before this process
+  double paused_ = 0;           // in evaluations
+  // Since the last record.
+  Clock::time_point window_start_ = Clock::now();
+  std::int64_t window_items_ = 0;
+  double window_waited_ = 0;
+  double speed_ = 0;
+};
+
+}  // namespace polyattn::train
