@@ -191,6 +191,7 @@ train::TrialTimes measure_together(
     const std::shared_ptr<const train::TaskData>& data, int jobs,
     double seconds) {
   std::vector<std::unique_ptr<ChildProcess>> children;
+  children.reserve(static_cast<std::size_t>(jobs));
   for (int i = 0; i < jobs; ++i) {
     children.push_back(
         std::make_unique<ChildProcess>([&](ChildProcess::Out& out) {
