@@ -127,10 +127,11 @@ class Training : public testing::Test {
   static void wait_for_bytes(const fs::path& file, std::uintmax_t bytes,
                              pid_t child) {
     std::error_code none;
-    while (::kill(child, 0) == 0 &&
-           (!fs::exists(file) || fs::file_size(file, none) < bytes)) {
-      int status = 0;
-      if (::waitpid(child, &status, WNOHANG | WNOWAIT) == child) return;
+    while (!fs::exists(file) || fs::file_size(file, none) < bytes) {
+      siginfo_t ended{};
+      const int code = ::waitid(P_PID, static_cast<id_t>(child), &ended,
+                                WEXITED | WNOHANG | WNOWAIT);
+      if (code != 0 || ended.si_pid == child) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
