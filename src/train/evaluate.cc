@@ -51,8 +51,11 @@ Evaluation evaluate(Network& network, const Examples& examples, bool text,
   }
   Evaluation result;
   result.loss = loss / static_cast<double>(count);
-  result.accuracy = static_cast<double>(correct) / static_cast<double>(count);
-  if (text) result.bits_per_byte = result.loss / std::numbers::ln2;
+  if (text) {
+    result.bits_per_byte = result.loss / std::numbers::ln2;
+  } else {
+    result.accuracy = static_cast<double>(correct) / static_cast<double>(count);
+  }
   return result;
 }
 

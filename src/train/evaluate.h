@@ -9,7 +9,8 @@
 
 namespace polyattn::train {
 
-// `progress` is called with the share that is done.
+// Of a text the bits per byte, otherwise the accuracy. `progress` is called
+// with the share that is done.
 Evaluation evaluate(Network& network, const Examples& examples, bool text,
                     const std::function<void(double)>& progress = {});
 

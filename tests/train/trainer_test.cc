@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "run/comparison.h"
 #include "train/small_tasks.h"
 
 namespace polyattn::train::trainer_test {
@@ -59,6 +60,17 @@ TEST(Train, LeavesACompleteFolder) {
       folder / "run/checkpoints/step-00000012.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(
       folder / "run/checkpoints/step-00000004.safetensors"));
+}
+
+// What the comparison is by: records.h says which figure a task has.
+TEST(Train, ATextHasBitsPerByteAndNoAccuracy) {
+  const TemporaryFolder folder;
+  const auto info = train(
+      make_job(testing::text_config(), testing::text_data(), folder / "run"));
+  ASSERT_TRUE(info.bits_per_byte);
+  EXPECT_FALSE(info.accuracy);
+  EXPECT_NEAR(*info.bits_per_byte, *info.loss / std::log(2.0), 1e-12);
+  EXPECT_EQ(run::compare_runs({info}).figure, run::Figure::kBitsPerByte);
 }
 
 TEST(Train, SameSeedSameNumbersOtherSeedOthers) {
