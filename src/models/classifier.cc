@@ -1,5 +1,6 @@
 #include "polyattn/models/classifier.h"
 
+#include "models/drop_path.h"
 #include "models/named_options.h"
 #include "nn/choice.h"
 #include "polyattn/nn/initialise.h"
@@ -41,9 +42,7 @@ nn::BlockOptions block_options(const SequenceClassifierOptions& o,
   if (o.positions() == "rotary" && !block.attention().rotary()) {
     block.attention().rotary(nn::RotaryOptions());
   }
-  block.drop_path(o.depth() == 1 ? o.drop_path()
-                                 : o.drop_path() * static_cast<double>(i) /
-                                       static_cast<double>(o.depth() - 1));
+  block.drop_path(drop_path_of(o.drop_path(), i, o.depth()));
   return block;
 }
 

@@ -1,5 +1,6 @@
 #include "polyattn/models/gpt.h"
 
+#include "models/drop_path.h"
 #include "models/named_options.h"
 #include "nn/choice.h"
 #include "polyattn/nn/initialise.h"
@@ -26,12 +27,14 @@ void check(const GptOptions& o) {
   TORCH_CHECK(o.context() > 0, "[Gpt] context ", o.context(), " < 1");
   nn::check_choice("Gpt", "positions", o.positions(), {"learned", "rotary"});
   nn::check_rate("Gpt", "dropout", o.dropout());
+  nn::check_rate("Gpt", "drop_path", o.drop_path());
   TORCH_CHECK(o.positions() == "rotary" || !o.block().attention().rotary(),
               "[Gpt] positions \"learned\", but the attention is rotary");
 }
 
-nn::BlockOptions block_options(const GptOptions& o) {
+nn::BlockOptions block_options(const GptOptions& o, std::int64_t i) {
   nn::BlockOptions block = o.block();
+  block.drop_path(drop_path_of(o.drop_path(), i, o.depth()));
   block.attention().causal(true);
   if (o.positions() == "rotary" && !block.attention().rotary()) {
     block.attention().rotary(nn::RotaryOptions());
@@ -68,7 +71,7 @@ void GptImpl::reset() {
   }
   blocks = register_module("blocks", torch::nn::ModuleList());
   for (std::int64_t i = 0; i < options.depth(); ++i) {
-    blocks->push_back(nn::Block(block_options(options)));
+    blocks->push_back(nn::Block(block_options(options, i)));
   }
   norm = register_module("norm", nn::Norm(options.block().norm_options()));
   if (!options.tied()) {

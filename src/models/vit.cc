@@ -1,5 +1,6 @@
 #include "polyattn/models/vit.h"
 
+#include "models/drop_path.h"
 #include "models/named_options.h"
 #include "nn/choice.h"
 #include "polyattn/nn/initialise.h"
@@ -34,9 +35,7 @@ void check(const ViTOptions& o) {
 
 nn::BlockOptions block_options(const ViTOptions& o, std::int64_t i) {
   nn::BlockOptions block = o.block();
-  block.drop_path(o.depth() == 1 ? o.drop_path()
-                                 : o.drop_path() * static_cast<double>(i) /
-                                       static_cast<double>(o.depth() - 1));
+  block.drop_path(drop_path_of(o.drop_path(), i, o.depth()));
   return block;
 }
 

@@ -100,31 +100,28 @@ std::unique_ptr<Network> sequence_network(const run::ModelConfig& model,
   return std::make_unique<SequenceNetwork>(options, shape.length);
 }
 
-}  // namespace
-
-models::GptOptions gpt_options_of(const run::Config& config,
-                                  const TaskShape& shape) {
-  const run::ModelConfig& model = config.model;
+std::unique_ptr<Network> text_network(const run::ModelConfig& model,
+                                      const TaskShape& shape) {
   models::GptOptions options(model.dim, model.depth, model.heads);
   options.vocabulary(shape.vocabulary)
       .context(shape.length)
       .positions(model.positions)
       .tied(model.tied)
       .dropout(model.dropout)
+      .drop_path(model.drop_path)
       .initialisation(model.initialisation)
       .qk_gain(model.qk_gain);
   set_block(model, options.block());
-  options.block().drop_path(model.drop_path);
-  return options;
+  return std::make_unique<TextNetwork>(options);
 }
+
+}  // namespace
 
 std::unique_ptr<Network> make_network(const run::Config& config,
                                       const TaskShape& shape) {
   torch::manual_seed(seed_of(static_cast<std::uint64_t>(config.train.seed),
                              Stream::kInitial, 0));
-  if (shape.text) {
-    return std::make_unique<TextNetwork>(gpt_options_of(config, shape));
-  }
+  if (shape.text) return text_network(config.model, shape);
   return shape.image_size > 0 ? image_network(config.model, shape)
                               : sequence_network(config.model, shape);
 }

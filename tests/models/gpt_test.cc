@@ -36,6 +36,15 @@ TEST(Gpt, HasAsManyParametersAsOthers) {
   EXPECT_EQ(count(small().positions("rotary")), count(small()) - 12 * 32);
 }
 
+TEST(Gpt, DropPathGrowsWithDepth) {
+  Gpt model(GptOptions(32, 3, 4).vocabulary(19).context(12).drop_path(0.2));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(
+        model->blocks->at<nn::BlockImpl>(i).drop_path->options.rate(),
+        0.1 * static_cast<double>(i));
+  }
+}
+
 TEST(Gpt, KnowsItsNames) {
   EXPECT_EQ(gpt_names(), (std::vector<std::string>{"bytes-tiny", "bytes-small",
                                                    "gpt2", "gpt2-medium"}));

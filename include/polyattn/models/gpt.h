@@ -22,7 +22,7 @@ struct GptOptions {
 
   TORCH_ARG(std::int64_t, depth);
   // Width, heads, activation, mlp and all that concerns a layer. It is made
-  // causal by the model.
+  // causal by the model, which sets its drop_path too.
   TORCH_ARG(nn::BlockOptions, block);
   TORCH_ARG(std::int64_t, vocabulary) = 256;
   // Learned positions: the longest sequence. Rotary positions have no limit.
@@ -33,6 +33,8 @@ struct GptOptions {
   TORCH_ARG(bool, tied) = true;
   // Of the embedded tokens.
   TORCH_ARG(double, dropout) = 0;
+  // Of the last block; it grows linearly from 0 at the first.
+  TORCH_ARG(double, drop_path) = 0;
   // polyattn/nn/initialise.h.
   TORCH_ARG(std::string, initialisation) = "gpt2";
   TORCH_ARG(double, qk_gain) = 1;
