@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/progress.h"
+#include "run/text_file.h"
 
 namespace polyattn::cli {
 namespace {
@@ -43,18 +44,13 @@ bool wants_colours() {
   return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
 }
 
-ProgressStyle progress_style(const BenchOptions& options) {
-  if (::isatty(STDERR_FILENO) != 0) return ProgressStyle::kTerminal;
-  return options.json == "-" ? ProgressStyle::kNone : ProgressStyle::kLines;
-}
-
 std::vector<Measurement> measure_all(const std::vector<Figure>& figures,
                                      const BenchOptions& options) {
   const RunOptions run = run_options(options);
   double total = 0;
   for (const Figure& figure : figures) total += effort_of(figure, run);
-  Progress progress(progress_style(options), static_cast<int>(figures.size()),
-                    total);
+  Progress progress(progress_style(options.json == "-"),
+                    static_cast<int>(figures.size()), total);
   Bench bench(run);
   std::vector<Measurement> measurements;
   for (const Figure& figure : figures) {
@@ -183,7 +179,7 @@ int BenchCommand::run() {
     return kExitDone;
   }
   print_text(report.table);
-  if (options_.json) write_file_atomically(*options_.json, report.json);
+  if (options_.json) run::write_text_file(*options_.json, report.json);
   return kExitDone;
 }
 
@@ -203,7 +199,7 @@ BenchCommand::Report BenchCommand::run_torch() const {
         "yours");
   }
   const std::string machine = machine_line();
-  const auto rows = bench_torch(options_, progress_style(options_));
+  const auto rows = bench_torch(options_, progress_style(options_.json == "-"));
   return {duel_json(rows).dump(2) + "\n",
           machine + "\n\n" + duel_table(rows, wants_colours())};
 }

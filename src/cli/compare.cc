@@ -11,6 +11,7 @@
 #include "cli/run_pool.h"
 #include "cli/stop_signals.h"
 #include "cli/train_bar.h"
+#include "run/text_file.h"
 #include "train/trainer.h"
 
 namespace polyattn::cli {
@@ -20,11 +21,6 @@ namespace {
 constexpr double kTrialSeconds = 3;
 // What a trial cannot see: start, records, checkpoints, noise of the machine.
 constexpr double kReserve = 0.9;
-
-ProgressStyle style_for(bool json) {
-  const ProgressStyle style = default_progress_style();
-  return json && style == ProgressStyle::kLines ? ProgressStyle::kNone : style;
-}
 
 std::string report_text(const run::Comparison& comparison,
                         const std::vector<run::RunInfo>& infos,
@@ -125,12 +121,11 @@ void CompareCommand::show(const ComparePlan& plan,
                           const std::vector<run::RunInfo>& infos) const {
   const run::Comparison comparison = run::compare_runs(infos);
   const std::string report = (plan.folder / "report.md").string();
-  write_file_atomically(report, report_text(comparison, infos, plan));
+  run::write_text_file(report, report_text(comparison, infos, plan));
   run::Json json = run::comparison_json(comparison);
   json["folder"] = plan.folder.string();
-  const std::string text = json.dump(2) + "\n";
-  write_file_atomically((plan.folder / "comparison.json").string(), text);
-  if (options_.json) return print_text(text);
+  run::write_text_file(plan.folder / "comparison.json", json_text(json));
+  if (options_.json) return print_json(json);
   print_text(fmt::format("\n{}\n{}\n\n{}\n", run::comparison_table(comparison),
                          run::verdict(comparison), report));
 }
@@ -143,11 +138,16 @@ int CompareCommand::run() {
   const StopSignals signals;
   std::vector<run::RunInfo> infos;
   {
-    TrainBar bar(style_for(options_.json), runs.size());
+    TrainBar bar(progress_style(options_.json), runs.size());
     infos = train_runs(runs, data, {plan.jobs, command_text()}, bar);
   }
   if (!infos.empty()) show(plan, infos);
-  if (!StopSignals::stopped()) return kExitDone;
+  const bool complete =
+      infos.size() == runs.size() &&
+      std::none_of(infos.begin(), infos.end(), [](const run::RunInfo& info) {
+        return info.state == run::RunState::kInterrupted;
+      });
+  if (complete) return kExitDone;
   fmt::print(stderr, "interrupted: the same command goes on\n");
   return kExitInterrupted;
 }

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/training_options.h"
+#include "data/hash.h"
 #include "polyattn/activation.h"
+#include "run/json_text.h"
+#include "run/text_file.h"
 
 namespace polyattn::cli {
 namespace {
@@ -19,14 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kEvaluations = 3;  // of a run with a budget
-
-std::uint64_t fnv1a(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return hash;
-}
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t");
@@ -48,6 +41,12 @@ std::vector<std::string> split(const std::vector<std::string>& texts) {
 
 fs::path plan_file(const ComparePlan& plan) {
   return plan.folder / "compare.json";
+}
+
+[[noreturn]] void refuse_plan(const ComparePlan& plan, const char* reason) {
+  throw std::runtime_error(fmt::format(
+      "{} is damaged ({}): remove it or choose another folder with --out",
+      plan_file(plan).string(), reason));
 }
 
 }  // namespace
@@ -75,7 +74,9 @@ fs::path default_folder(const ComparePlan& plan) {
   run::Config config = plan.base;
   config.model.activation.clear();
   config.train.seed = 0;
-  const std::uint64_t hash = fnv1a(run::config_text(config) + plan.budget);
+  const std::string text = run::config_text(config) + plan.budget;
+  const std::uint64_t hash = data::hash_bytes(
+      {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   return fmt::format("runs/compare-{}-{:08x}", plan.base.task.name, hash >> 32);
 }
 
@@ -87,6 +88,10 @@ std::vector<PlannedRun> planned_runs(const ComparePlan& plan) {
       PlannedRun planned{.config = plan.base, .folder = {}};
       planned.config.model.activation = activation;
       planned.config.train.seed = seed;
+      // What softmax cannot have, the polynomials beside it may.
+      if (Activation::parse(activation).kind != ActivationKind::kPolynomial) {
+        planned.config.model.learned_coefficients = "none";
+      }
       std::string name = fmt::format("{}-seed{}", slug_of(activation), seed);
       while (!used.insert(name).second) name += "-";
       planned.folder = plan.folder / name;
@@ -110,10 +115,10 @@ BudgetedSteps steps_within(double budget_seconds, int runs,
 
 std::optional<BudgetedSteps> earlier_steps(const ComparePlan& plan) {
   if (!fs::exists(plan_file(plan))) return std::nullopt;
-  std::ifstream file(plan_file(plan), std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t kMaxBytes = 1 << 16;
   try {
-    const auto json = run::Json::parse(text);
+    const run::Json json =
+        run::parse_json(run::read_text_file(plan_file(plan), kMaxBytes));
     if (json.at("budget").get<std::string>() != plan.budget) {
       throw std::runtime_error(fmt::format(
           "{} holds a comparison with another budget ({}): choose another "
@@ -122,13 +127,14 @@ std::optional<BudgetedSteps> earlier_steps(const ComparePlan& plan) {
     }
     BudgetedSteps steps{.steps = json.at("steps").get<std::int64_t>(),
                         .evaluate = json.at("evaluate").get<std::int64_t>()};
-    if (steps.steps < 1 || steps.evaluate < 1) throw std::out_of_range("steps");
+    if (steps.steps < 1 || steps.evaluate < 1) {
+      throw run::RecordError("a number of steps is below 1");
+    }
     return steps;
   } catch (const run::Json::exception& error) {
-    throw std::runtime_error(
-        fmt::format("{} is damaged ({}): remove it or choose another folder "
-                    "with --out",
-                    plan_file(plan).string(), error.what()));
+    refuse_plan(plan, error.what());
+  } catch (const run::RecordError& error) {
+    refuse_plan(plan, error.what());
   }
 }
 
@@ -136,7 +142,7 @@ void remember_steps(const ComparePlan& plan, const BudgetedSteps& steps) {
   const run::Json json = {{"budget", plan.budget},
                           {"steps", steps.steps},
                           {"evaluate", steps.evaluate}};
-  write_file_atomically(plan_file(plan).string(), json.dump(2) + "\n");
+  run::write_text_file(plan_file(plan), json_text(json));
 }
 
 }  // namespace polyattn::cli

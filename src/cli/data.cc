@@ -14,20 +14,7 @@
 #include "run/suggest.h"
 
 namespace polyattn::cli {
-namespace {
-
-// JSON is UTF-8, but a path may be anything.
-void print_json(const nlohmann::ordered_json& json) {
-  using Handler = nlohmann::ordered_json::error_handler_t;
-  print_text(json.dump(2, ' ', false, Handler::replace) + "\n");
-}
-
-ProgressStyle progress_style(bool json) {
-  return json && ::isatty(STDERR_FILENO) == 0 ? ProgressStyle::kNone
-                                              : default_progress_style();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 DataCommand::DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets)
     : app_(parent.add_subcommand("data", "List, fetch and check data sets")),

@@ -22,7 +22,7 @@ EvalCommand::EvalCommand(CLI::App& parent)
 }
 
 int EvalCommand::run() {
-  const bool terminal = default_progress_style() == ProgressStyle::kTerminal;
+  const bool terminal = progress_style(json_) == ProgressStyle::kTerminal;
   int shown = -1;
   const auto result = train::evaluate_run(
       {.folder = folder_,
@@ -45,7 +45,7 @@ int EvalCommand::run() {
                       {"examples", result.count}};
     if (result.step >= 0) json["step"] = result.step;
     json.update(train::evaluation_json(found));
-    print_text(json.dump(2) + "\n");
+    print_json(json);
     return kExitDone;
   }
   std::string text =

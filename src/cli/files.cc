@@ -7,10 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <span>
 #include <stdexcept>
-
-#include "io/atomic_file.h"
 
 namespace polyattn::cli {
 namespace {
@@ -42,10 +39,13 @@ void check_writable(const std::string& path) {
   }
 }
 
-void write_file_atomically(const std::string& path, std::string_view text) {
-  io::AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+std::string json_text(const nlohmann::ordered_json& json) {
+  using Handler = nlohmann::ordered_json::error_handler_t;
+  return json.dump(2, ' ', false, Handler::replace) + "\n";
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  print_text(json_text(json));
 }
 
 }  // namespace polyattn::cli

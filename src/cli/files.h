@@ -1,6 +1,7 @@
 // Output that is complete or an error.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -9,12 +10,13 @@ namespace polyattn::cli {
 // To standard output. Throws std::runtime_error if it cannot be written.
 void print_text(std::string_view text);
 
-// Throws std::runtime_error if write_file_atomically(path) is bound to fail:
+// Throws std::runtime_error if run::write_text_file(path) is bound to fail:
 // better known before minutes of measuring than after.
 void check_writable(const std::string& path);
 
-// Writes a file beside it and renames it: readers see the old or the new
-// content, never half of it. Throws std::runtime_error.
-void write_file_atomically(const std::string& path, std::string_view text);
+// On several lines. JSON is UTF-8, but a path in it may be anything: other
+// bytes become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json);
+void print_json(const nlohmann::ordered_json& json);
 
 }  // namespace polyattn::cli

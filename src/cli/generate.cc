@@ -62,8 +62,7 @@ int GenerateCommand::run() {
                                          {"text", result.text},
                                          {"seconds", result.seconds},
                                          {"bytes_per_second", speed}};
-    using Handler = nlohmann::ordered_json::error_handler_t;
-    print_text(json.dump(2, ' ', false, Handler::replace) + "\n");
+    print_json(json);
   } else {
     print_text("\n");
     fmt::print(stderr, "({} bytes, {:.0f} a second)\n", result.text.size(),

@@ -20,9 +20,9 @@ constexpr int kBarWidth = 20;
 
 }  // namespace
 
-ProgressStyle default_progress_style() {
-  return ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::kTerminal
-                                      : ProgressStyle::kLines;
+ProgressStyle progress_style(bool json) {
+  if (::isatty(STDERR_FILENO) != 0) return ProgressStyle::kTerminal;
+  return json ? ProgressStyle::kNone : ProgressStyle::kLines;
 }
 
 int terminal_columns() {

@@ -10,8 +10,9 @@ namespace polyattn::cli {
 
 enum class ProgressStyle { kNone, kLines, kTerminal };
 
-// Lines on standard error: rewritten if it is a terminal.
-ProgressStyle default_progress_style();
+// What standard error allows. Plain lines are left out beside JSON, which is
+// for programs.
+ProgressStyle progress_style(bool json);
 
 // Of the terminal on standard error; 80 if it is none.
 int terminal_columns();

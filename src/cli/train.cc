@@ -85,11 +85,7 @@ int TrainCommand::run() {
   const run::Config config = make_config(options_);
   const fs::path folder =
       options_.out.empty() ? default_folder(config) : options_.out;
-  TrainBar bar(
-      options_.json && default_progress_style() == ProgressStyle::kLines
-          ? ProgressStyle::kNone
-          : default_progress_style(),
-      1);
+  TrainBar bar(progress_style(options_.json), 1);
   const StopSignals signals;
   bar.begin_run(0, config.model.activation, config.train.seed);
   const run::RunInfo info = train::train(
@@ -103,7 +99,7 @@ int TrainCommand::run() {
        .progress = [&](const train::Status& s) { bar.update(0, s); },
        .warn = [&](const std::string& text) { bar.note(text); }});
   if (options_.json) {
-    print_text(result_json(folder, info).dump(2) + "\n");
+    print_json(result_json(folder, info));
   } else {
     print_text(fmt::format("{}: {}\n{}\n", config.model.activation,
                            outcome_text(info), folder.string()));

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::int64_t kPiece = 8192;
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() &&
-         text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // In four sums, which the compiler can keep in one register.
 double sum_of_squares(const float* x, std::int64_t count) {
   std::array<double, 4> sums{};
@@ -53,7 +48,7 @@ bool decays(const std::string& name, const torch::Tensor& parameter) {
   if (parameter.dim() < 2) return false;
   for (const char* end :
        {"positions.weight", "class_token.weight", "coefficients"}) {
-    if (ends_with(name, end)) return false;
+    if (name.ends_with(end)) return false;
   }
   return true;
 }

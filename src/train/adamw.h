@@ -5,8 +5,8 @@
 //   m <- beta1 m + (1 - beta1) g
 //   v <- beta2 v + (1 - beta2) g^2
 //   w <- w - lr * decay * w                matrices only
-//   w <- w - lr * m^ / (sqrt(v^) + eps)    m^, v^: without the bias of the
-//   start e <- ema e + (1 - ema) w
+//   w <- w - lr * m^ / (sqrt(v^) + eps)    m^, v^: m, v without their bias
+//   e <- ema e + (1 - ema) w
 //
 // The work is cut by shape, so that the result does not depend on the number of
 // threads.

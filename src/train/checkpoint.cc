@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <charconv>
 #include <system_error>
 
-#include "io/atomic_file.h"
 #include "polyattn/models/state_file.h"
+#include "run/json_text.h"
+#include "run/text_file.h"
 
 namespace polyattn::train {
 namespace {
@@ -65,17 +65,25 @@ Progress progress_of(const run::Json& json) {
 }
 
 void write_json(const fs::path& path, const run::Json& json) {
-  const std::string text = json.dump(2) + "\n";
-  io::AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+  run::write_text_file(path, json.dump(2) + "\n");
 }
 
 run::Json read_json(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw run::RecordError("it cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return run::Json::parse(text);
+  constexpr std::size_t kMaxBytes = 1 << 16;
+  return run::parse_json(run::read_text_file(path, kMaxBytes));
+}
+
+// The number in step-NUMBER.json.
+std::optional<std::int64_t> step_in(const std::string& name) {
+  constexpr std::string_view kBefore = "step-";
+  constexpr std::string_view kAfter = ".json";
+  if (!name.starts_with(kBefore) || !name.ends_with(kAfter)) return {};
+  const char* const end = name.data() + name.size() - kAfter.size();
+  std::int64_t step = 0;
+  const auto [last, error] =
+      std::from_chars(name.data() + kBefore.size(), end, step);
+  if (error != std::errc() || last != end || step < 0) return {};
+  return step;
 }
 
 }  // namespace
@@ -92,13 +100,8 @@ fs::path Checkpoints::path(std::int64_t step, const char* extension) const {
 std::vector<std::int64_t> Checkpoints::steps() const {
   std::vector<std::int64_t> found;
   for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    std::int64_t step = 0;
-    int used = 0;
-    if (std::sscanf(name.c_str(), "step-%ld.json%n", &step, &used) == 1 &&
-        static_cast<std::size_t>(used) == name.size() && step >= 0) {
-      found.push_back(step);
-    }
+    const auto step = step_in(entry.path().filename().string());
+    if (step) found.push_back(*step);
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -122,8 +125,7 @@ void Checkpoints::save_best(const models::NamedTensors& weights,
 // The JSON goes first: without it the tensors are nothing.
 void Checkpoints::prune() const {
   const std::vector<std::int64_t> all = steps();
-  const auto spare =
-      static_cast<std::int64_t>(all.size()) - static_cast<std::int64_t>(keep_);
+  const std::int64_t spare = static_cast<std::int64_t>(all.size()) - keep_;
   for (std::int64_t i = 0; i < spare; ++i) {
     std::error_code ignored;
     const std::int64_t step = all[static_cast<std::size_t>(i)];

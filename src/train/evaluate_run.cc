@@ -14,7 +14,8 @@ RunEvaluation evaluate_run(const EvaluateOptions& options) {
   if (!options.path.empty()) config.task.path = options.path;
   const auto data = load_task_data(config.task);
   const TaskShape shape = shape_of(*data, config.task);
-  const LoadedRun loaded = load_run(options.folder, shape, options.best);
+  const LoadedRun loaded =
+      load_run(options.folder, config, shape, options.best);
   const auto examples = make_examples(data, config);
   const Autocast autocast(config.train.autocast);
   return {.evaluation = evaluate(*loaded.network, *examples, shape.text,

@@ -72,7 +72,8 @@ GenerateResult generate(const GenerateOptions& options,
   const run::Config config = run::read_config(options.folder / "config.toml");
   check(options, config);
   const TaskShape shape = shape_of(data::TextSplits{}, config.task);
-  const LoadedRun loaded = load_run(options.folder, shape, options.best);
+  const LoadedRun loaded =
+      load_run(options.folder, config, shape, options.best);
   Reader reader(*loaded.network->module().as<models::GptImpl>(), shape.length);
   Random random(options.seed, Stream::kSampling, 0);
   const SamplingOptions sampling{options.temperature, options.top_k,

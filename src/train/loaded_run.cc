@@ -45,11 +45,11 @@ Weights best_weights(const fs::path& folder) {
 
 }  // namespace
 
-LoadedRun load_run(const fs::path& folder, const TaskShape& shape, bool best) {
+LoadedRun load_run(const fs::path& folder, const run::Config& config,
+                   const TaskShape& shape, bool best) {
   LoadedRun loaded;
-  loaded.config = run::read_config(folder / "config.toml");
   Weights weights = best ? best_weights(folder) : last_weights(folder);
-  loaded.network = make_network(loaded.config, shape);
+  loaded.network = make_network(config, shape);
   models::load_state(loaded.network->module(), weights.tensors);
   loaded.network->module().eval();
   loaded.step = weights.step;

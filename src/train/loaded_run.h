@@ -11,15 +11,15 @@
 namespace polyattn::train {
 
 struct LoadedRun {
-  run::Config config;
   std::unique_ptr<Network> network;  // in the mode of use
   std::int64_t step = 0;
 };
 
 // The weights of the last checkpoint (averaged, if the run averages), or those
-// of the best evaluation. Throws run::RecordError if there are none, and what
-// the readers of config and weights throw.
-LoadedRun load_run(const std::filesystem::path& folder, const TaskShape& shape,
+// of the best evaluation; `config` is that of the run. Throws run::RecordError
+// if there are none, and what the readers of config and weights throw.
+LoadedRun load_run(const std::filesystem::path& folder,
+                   const run::Config& config, const TaskShape& shape,
                    bool best);
 
 }  // namespace polyattn::train

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "data/hash.h"
+
 namespace polyattn::train {
 
 // What the numbers are for.
@@ -17,28 +19,19 @@ enum class Stream : std::uint64_t {
   kSampling = 5  // generated text
 };
 
-// SplitMix64: the finaliser makes neighbouring states independent.
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 constexpr std::uint64_t seed_of(std::uint64_t seed, Stream stream,
                                 std::uint64_t index) {
-  return mixed(mixed(mixed(seed) + static_cast<std::uint64_t>(stream)) + index);
+  data::RandomBits outer(seed);
+  data::RandomBits inner(outer.next() + static_cast<std::uint64_t>(stream));
+  return data::RandomBits(inner.next() + index).next();
 }
 
 class Random {
  public:
   Random(std::uint64_t seed, Stream stream, std::uint64_t index)
-      : state_(seed_of(seed, stream, index)) {}
+      : bits_(seed_of(seed, stream, index)) {}
 
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15u;
-    return mixed(state_);
-  }
+  std::uint64_t next() { return bits_.next(); }
 
   // In [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
@@ -61,7 +54,7 @@ class Random {
   }
 
  private:
-  std::uint64_t state_;
+  data::RandomBits bits_;
 };
 
 }  // namespace polyattn::train

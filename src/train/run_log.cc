@@ -77,8 +77,9 @@ void RunLog::begin(const Facts& facts) {
   set_state(run::RunState::kRunning);
 }
 
-double RunLog::seconds() const {
-  return std::chrono::duration<double>(Clock::now() - start_).count() - paused_;
+double RunLog::train_seconds() const {
+  return earlier_seconds_ - paused_ +
+         std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
 std::int64_t RunLog::epoch() const {

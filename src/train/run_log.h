@@ -51,15 +51,13 @@ class RunLog {
 
   // Of the last record.
   double items_per_second() const { return speed_; }
-  // Of training, in this process.
-  double seconds() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void restore();
   std::int64_t epoch() const;
-  double train_seconds() const { return earlier_seconds_ + seconds(); }
+  double train_seconds() const;
 
   const Job& job_;
   Network& network_;

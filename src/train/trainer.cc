@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "train/adamw.h"
 #include "train/evaluate.h"
@@ -51,7 +50,6 @@ class Trainer {
   std::int64_t steps_;
   Stepper stepper_;
   RunLog log_;
-  std::int64_t first_step_;  // of this process
 };
 
 Trainer::Trainer(const Job& job)
@@ -64,8 +62,7 @@ Trainer::Trainer(const Job& job)
       optimizer_(network_->module(), job.config.train),
       steps_(steps_of(job.config, *examples_)),
       stepper_(config_, *network_, optimizer_, steps_),
-      log_(job, *network_, optimizer_),
-      first_step_(log_.progress().step) {
+      log_(job, *network_, optimizer_) {
   network_->module().train();
   log_.begin({.steps = steps_,
               .batches_per_epoch = examples_->batches_per_epoch(),
@@ -85,7 +82,6 @@ std::int64_t Trainer::steps_between_evaluations() const {
 
 void Trainer::report(bool evaluating) {
   const Progress& progress = log_.progress();
-  const auto made = static_cast<double>(progress.step - first_step_);
   Status status{.step = progress.step,
                 .steps = steps_,
                 .last = progress.last,
@@ -95,10 +91,6 @@ void Trainer::report(bool evaluating) {
   if (progress.loss_count > 0) {
     status.loss = progress.loss_sum / static_cast<double>(progress.loss_count);
   }
-  status.seconds_left =
-      made > 0
-          ? log_.seconds() / made * static_cast<double>(steps_ - progress.step)
-          : std::numeric_limits<double>::infinity();
   job_.progress(status);
 }
 

@@ -22,8 +22,7 @@ struct Status {
   double loss = 0;  // smoothed
   std::optional<Evaluation> last;
   double items_per_second = 0;
-  std::string unit;         // of items
-  double seconds_left = 0;  // of this run
+  std::string unit;  // of items
   bool evaluating = false;
 };
 

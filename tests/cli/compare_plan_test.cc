@@ -76,6 +76,15 @@ TEST(PlannedRuns, GoSeedBySeedInFoldersOfTheirOwn) {
   EXPECT_EQ(folders.size(), 4U);
 }
 
+TEST(PlannedRuns, OnlyPolynomialsLearnTheirCoefficients) {
+  ComparePlan plan = make_plan();
+  plan.seeds = 1;
+  plan.base.model.learned_coefficients = "head";
+  const auto runs = planned_runs(plan);
+  EXPECT_EQ(runs[0].config.model.learned_coefficients, "none");
+  EXPECT_EQ(runs[1].config.model.learned_coefficients, "head");
+}
+
 TEST(DefaultFolder, DependsOnTheSettingsButNotOnActivationsAndSeeds) {
   const ComparePlan plan = make_plan();
   ComparePlan other = plan;
@@ -137,7 +146,7 @@ TEST_F(PlanFile, RefusesADamagedFile) {
        {"", "[]", "{}", R"({"budget":"5m","steps":"x","evaluate":1})",
         R"({"budget":"5m","steps":0,"evaluate":1})"}) {
     overwrite(text);
-    EXPECT_THROW(earlier_steps(plan_), std::exception) << text;
+    EXPECT_THROW(earlier_steps(plan_), std::runtime_error) << text;
   }
 }
 
