@@ -5,6 +5,7 @@
 
 #include "nn/attention_checks.h"
 #include "nn/eager.h"
+#include "nn/split_rows.h"
 
 namespace polyattn::nn {
 namespace {
@@ -100,14 +101,16 @@ void AttentionImpl::reset_learned() {
   }
 }
 
-// One product and a split: the gradients of q, k and v are put together by one
-// cat, and the heads are views that the kernels read where they lie.
+// One product and a split: the heads are views that the kernels read where they
+// lie, and the fused backward writes the gradients of q, k and v side by side.
 AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
                                             std::int64_t first) {
   const std::int64_t q_width = options.heads() * head_dim();
   const std::int64_t k_width = kv_heads() * head_dim();
-  const auto parts = torch::linear(x, in_proj_weight, in_proj_bias)
-                         .split_with_sizes({q_width, k_width, k_width}, -1);
+  const std::vector<std::int64_t> widths = {q_width, k_width, k_width};
+  const auto rows = torch::linear(x, in_proj_weight, in_proj_bias);
+  const auto parts = options.fused() ? split_rows(rows, widths)
+                                     : rows.split_with_sizes(widths, -1);
   return finish({parts[0], parts[1], parts[2]}, first);
 }
 

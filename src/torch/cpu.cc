@@ -106,10 +106,9 @@ void add_coefficient_gradient(const Part& part, const at::Tensor& d_o,
 // each query head is a part of its own, the parts are added up.
 class Gradient {
  public:
-  // Without query heads no part writes to it.
-  Gradient(const at::Tensor& like, bool wanted, bool no_heads)
-      : total_(wanted ? empty_gradient(like) : at::Tensor()) {
-    if (wanted && no_heads) total_.zero_();
+  // Undefined: not wanted. Without query heads no part writes to it.
+  Gradient(at::Tensor total, bool no_heads) : total_(std::move(total)) {
+    if (total_.defined() && no_heads) total_.zero_();
   }
 
   std::optional<Tensor> view_for(const Part& part, std::int64_t group) {
@@ -157,9 +156,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward(
     const at::Tensor& rows, c10::string_view activation, double scale,
     std::int64_t causal, std::array<bool, 4> wanted) {
   const bool no_heads = q.size(1) == 0;
-  Gradients gradients{{q, wanted[0], no_heads},
-                      {k, wanted[1], no_heads},
-                      {v, wanted[2], no_heads}};
+  const auto totals =
+      empty_gradients({q, k, v}, {wanted[0], wanted[1], wanted[2]});
+  Gradients gradients{
+      {totals[0], no_heads}, {totals[1], no_heads}, {totals[2], no_heads}};
   const at::Tensor c = coefficients.value_or(at::Tensor());
   const at::Tensor dc =
       wanted[3] ? at::zeros(c.sizes(), at::kDouble) : at::Tensor();

@@ -27,9 +27,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_shapes(
     std::int64_t causal, std::array<bool, 4> wanted) {
   (void)d_o, (void)attn_mask, (void)o, (void)rows, (void)activation;
   (void)scale, (void)causal;
-  return {wanted[0] ? empty_gradient(q) : at::Tensor(),
-          wanted[1] ? empty_gradient(k) : at::Tensor(),
-          wanted[2] ? empty_gradient(v) : at::Tensor(),
+  const auto gradients =
+      empty_gradients({q, k, v}, {wanted[0], wanted[1], wanted[2]});
+  return {gradients[0], gradients[1], gradients[2],
           wanted[3] ? at::empty_like(*coefficients) : at::Tensor()};
 }
 

@@ -164,6 +164,33 @@ TEST(OutputLayout, IsThatOfTheQuery) {
   EXPECT_TRUE(attention(in.q, in.k, in.v, Options().gqa(true)).is_contiguous());
 }
 
+// One projection: q, k and v side by side in its rows, and grouped heads.
+TEST(OutputLayout, GradientsOfOneMatrixAreOneMatrix) {
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    const at::Tensor rows = Random(6).normal({2, 9, 4 * 6 + 2 * 6 + 2 * 5});
+    const auto part = [&](std::int64_t first, std::int64_t heads,
+                          std::int64_t width) {
+      return rows.narrow(2, first, heads * width)
+          .unflatten(2, {heads, width})
+          .transpose(1, 2);
+    };
+    const at::Tensor q = part(0, 4, 6), k = part(24, 2, 6), v = part(36, 2, 5);
+    const Options options = Options().gqa(true).activation(formula);
+    const Tensors got = run(q, k, v, options);
+    expect_same_run(
+        got, run(q.contiguous(), k.contiguous(), v.contiguous(), options));
+    EXPECT_TRUE(got[1].is_alias_of(got[2]) && got[1].is_alias_of(got[3]));
+    for (std::size_t i = 1; i < 4; ++i) {
+      EXPECT_EQ(got[i].strides(), (i == 1 ? q : i == 2 ? k : v).strides());
+    }
+    EXPECT_EQ(got[2].storage_offset(), 24);
+    EXPECT_EQ(got[3].storage_offset(), 36);
+    // Out of order they are matrices of their own.
+    const Tensors swapped = run(q, part(30, 2, 6), part(24, 2, 5), options);
+    EXPECT_FALSE(swapped[1].is_alias_of(swapped[2]));
+  }
+}
+
 TEST(OutputLayout, GradientsLieAsTheInputs) {
   const Dense in(at::kFloat);
   const Layout& rows_outside = layouts()[0].apply;
