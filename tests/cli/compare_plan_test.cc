@@ -1,9 +1,7 @@
 #include "cli/compare_plan.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <set>
 
 #include "cli/child_process.h"
@@ -12,6 +10,7 @@
 #include "cli/train_bar.h"
 #include "cli/training_options.h"
 #include "polyattn/activation.h"
+#include "support/temporary_folder.h"
 
 namespace polyattn::cli {
 namespace {
@@ -117,17 +116,14 @@ class PlanFile : public testing::Test {
   void SetUp() override {
     plan_ = make_plan();
     plan_.budget = "5m";
-    plan_.folder = fs::path(testing::TempDir()) /
-                   ("polyattn-plan-" + std::to_string(::getpid()));
-    fs::remove_all(plan_.folder);
-    fs::create_directories(plan_.folder);
+    plan_.folder = folder_.path();
   }
-  void TearDown() override { fs::remove_all(plan_.folder); }
 
   void overwrite(const std::string& text) const {
-    std::ofstream(plan_.folder / "compare.json") << text;
+    folder_.write("compare.json", text);
   }
 
+  test::TemporaryFolder folder_;
   ComparePlan plan_;
 };
 

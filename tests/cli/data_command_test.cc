@@ -9,14 +9,14 @@
 #include "cli/data.h"
 #include "data/fake_tools.h"
 #include "data/sets.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::cli {
 namespace {
 
 using data::test::FakeTools;
 using data::test::has;
-using data::test::TestFolder;
+using data::test::TemporaryFolder;
 using data::test::TestVariable;
 using data::test::ToySet;
 using Json = nlohmann::json;
@@ -77,7 +77,7 @@ class DataCommandTest : public testing::Test {
   FakeTools tools_;
   ToySet toy_;
   std::array<data::SetEntry, 3> sets_;
-  TestFolder cache_;
+  TemporaryFolder cache_;
   TestVariable data_{"POLYATTN_DATA", cache_.path().string()};
 };
 

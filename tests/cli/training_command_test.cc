@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "run/records.h"
+#include "support/temporary_folder.h"
 
 namespace polyattn::cli {
 namespace {
@@ -54,15 +55,7 @@ void write_idx(const fs::path& folder) {
 
 class Training : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              ("polyattn-training-" + std::to_string(::getpid()) + "-" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    write_idx(folder_ / "data");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { write_idx(folder_ / "data"); }
 
   // Options of a model so small that a step takes a few milliseconds.
   std::vector<std::string> small(std::vector<std::string> arguments) const {
@@ -85,7 +78,7 @@ class Training : public testing::Test {
     const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
-    if (::chdir(folder_.c_str()) != 0) ::_exit(126);
+    if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
     ::setenv("OMP_WAIT_POLICY", "passive", 1);
     std::vector<char*> words{const_cast<char*>(POLYATTN_BINARY)};
     for (const std::string& word : arguments) {
@@ -108,10 +101,7 @@ class Training : public testing::Test {
   }
 
   // What the last command printed.
-  std::string log() const {
-    std::ifstream file(folder_ / "log");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string log() const { return test::read_text(folder_ / "log"); }
 
   static std::vector<run::Json> timeless(const fs::path& folder) {
     auto records = run::read_metrics(folder / "metrics.jsonl");
@@ -136,7 +126,7 @@ class Training : public testing::Test {
     }
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(Training, KilledAtRandomInstantsItEndsInTheSameNumbers) {

@@ -5,17 +5,17 @@
 
 #include "data/file.h"
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::archive_test {
 namespace {
 
 using test::error_of;
 using test::has;
+using test::read_text;
 using test::tarball;
 using test::TarEntry;
-using test::TestFolder;
-using test::text_of;
+using test::TemporaryFolder;
 
 class Archive : public testing::Test {
  protected:
@@ -34,7 +34,7 @@ class Archive : public testing::Test {
   }
   std::vector<std::string> taken() { return names_in(folder_ / "out"); }
 
-  TestFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Archive, GivesTheWantedMembersAlone) {
@@ -44,8 +44,8 @@ TEST_F(Archive, GivesTheWantedMembersAlone) {
                     {"a", "another a"}}),
            {{"package/data/b", 1}, {"package/c", 1}});
   EXPECT_EQ(taken(), (std::vector<std::string>{"b", "c"}));
-  EXPECT_EQ(text_of(folder_ / "out/b"), "B");
-  EXPECT_EQ(text_of(folder_ / "out/c"), "C");
+  EXPECT_EQ(read_text(folder_ / "out/b"), "B");
+  EXPECT_EQ(read_text(folder_ / "out/c"), "C");
 }
 
 TEST_F(Archive, GivesAllFilesOfAnEnding) {
@@ -71,7 +71,7 @@ TEST_F(Archive, NamesCannotLeadOutOfTheFolder) {
                     {"data/good.txt", "good"}}),
            {{"data/*.txt", 100}});
   EXPECT_EQ(taken(), (std::vector<std::string>{"good.txt"}));
-  EXPECT_EQ(text_of(folder_ / "victim.txt"), "untouched");
+  EXPECT_EQ(read_text(folder_ / "victim.txt"), "untouched");
 }
 
 TEST_F(Archive, LinksAreRefused) {
@@ -90,7 +90,7 @@ TEST_F(Archive, NothingIsWrittenThroughALinkThatLiesThere) {
   folder_.write("victim.txt", "untouched");
   std::filesystem::create_symlink(folder_ / "victim.txt", folder_ / "out/a");
   EXPECT_NE(refusal({{"a", "evil"}}, {{"a", 100}}), "");
-  EXPECT_EQ(text_of(folder_ / "victim.txt"), "untouched");
+  EXPECT_EQ(read_text(folder_ / "victim.txt"), "untouched");
 }
 
 TEST_F(Archive, SizesAreLimited) {
@@ -128,7 +128,7 @@ TEST_F(Archive, DebianPackagesAreReadThroughBothLayers) {
   take_out(test::debian_package({{"./usr/share/a", "A"}, {"./usr/b", "B"}}),
            {{"usr/share/a", 1}}, ArchiveKind::kDebian);
   EXPECT_EQ(taken(), (std::vector<std::string>{"a"}));
-  EXPECT_EQ(text_of(folder_ / "out/a"), "A");
+  EXPECT_EQ(read_text(folder_ / "out/a"), "A");
   EXPECT_TRUE(
       has(error_of([&] {
             take_out(tarball({{"a", "A"}}), {{"a", 1}}, ArchiveKind::kDebian);

@@ -9,7 +9,7 @@
 #include "data/file.h"
 #include "data/sha256.h"
 #include "data/staging.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 #include "data/verify.h"
 
 namespace polyattn::data::cache_test {
@@ -18,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 using test::error_of;
 using test::has;
-using test::TestFolder;
+using test::read_text;
+using test::TemporaryFolder;
 using test::TestVariable;
-using test::text_of;
 
 TEST(Cache, RootFollowsTheEnvironment) {
   const TestVariable home("HOME", "/home/someone");
@@ -55,8 +55,8 @@ constexpr std::array<FileEntry, 2> kFiles{
 
 class Location : public testing::Test {
  protected:
-  TestFolder cache_;
-  TestFolder system_;
+  TemporaryFolder cache_;
+  TemporaryFolder system_;
   TestVariable data_{"POLYATTN_DATA", cache_.path().string()};
   TestVariable dirs_{"XDG_DATA_DIRS",
                      "relative::/nowhere:" + system_.path().string()};
@@ -137,7 +137,7 @@ TEST(Catalogue, IsConsistent) {
 
 // As sha256sum prints it, so that anyone can check the catalogue by hand.
 TEST(Verify, DigestsAGroupAsTheToolsDo) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   folder.write("b.txt", "B");
   folder.write("a.txt", "A");
   folder.write("c.md", "C");
@@ -160,13 +160,13 @@ TEST(Verify, DigestsAGroupAsTheToolsDo) {
 class StagingTest : public testing::Test {
  protected:
   static std::string content_at(const fs::path& folder) {
-    return text_of(folder / "file");
+    return read_text(folder / "file");
   }
   void put(const Staging& staging, std::string_view text) {
     write_whole(staging.content() / "file", text);
   }
 
-  TestFolder root_;
+  TemporaryFolder root_;
   fs::path set_ = root_ / "set";
   fs::path area_ = root_ / ".staging/set";
 };
@@ -202,7 +202,7 @@ TEST_F(StagingTest, WithoutCommitOnlyDownloadsStay) {
   EXPECT_FALSE(fs::exists(set_));
   EXPECT_EQ(names_in(area_), (std::vector<std::string>{"downloads"}));
   const Staging staging(set_);
-  EXPECT_EQ(text_of(staging.downloads() / "part"), "half");
+  EXPECT_EQ(read_text(staging.downloads() / "part"), "half");
 }
 
 TEST_F(StagingTest, LeftoversOfTheKilledAreCleared) {

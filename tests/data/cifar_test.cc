@@ -4,7 +4,7 @@
 
 #include "data/load.h"
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::cifar_test {
 namespace {
@@ -13,8 +13,8 @@ using test::bytes_of;
 using test::error_of;
 using test::has;
 using test::png_bytes;
-using test::TestFolder;
-using test::text_of;
+using test::read_text;
+using test::TemporaryFolder;
 
 constexpr std::size_t kPlane = 1024;
 
@@ -36,7 +36,8 @@ std::string png_row(int value) {
   return row;
 }
 
-void write_binary(const TestFolder& folder, const std::string& prefix = "") {
+void write_binary(const TemporaryFolder& folder,
+                  const std::string& prefix = "") {
   for (int i = 1; i <= 5; ++i) {
     folder.write(prefix + "data_batch_" + std::to_string(i) + ".bin",
                  record(i, 10 * i) + record(0, 200));
@@ -44,7 +45,7 @@ void write_binary(const TestFolder& folder, const std::string& prefix = "") {
   folder.write(prefix + "test_batch.bin", record(9, 90) + record(8, 80));
 }
 
-void write_png(const TestFolder& folder) {
+void write_png(const TemporaryFolder& folder) {
   for (int i = 1; i <= 5; ++i) {
     folder.write("data_batch_" + std::to_string(i) + ".png",
                  png_bytes({.width = kPlane,
@@ -59,11 +60,11 @@ void write_png(const TestFolder& folder) {
   folder.write("test_lables.json", "[9,8]");
 }
 
-ImageSplits load(const TestFolder& folder) {
+ImageSplits load(const TemporaryFolder& folder) {
   return load_images({.name = "cifar10", .path = folder.path()});
 }
 
-std::string refusal(const TestFolder& folder) {
+std::string refusal(const TemporaryFolder& folder) {
   return error_of([&] { load(folder); });
 }
 
@@ -84,38 +85,38 @@ void expect_the_images(const ImageSplits& splits) {
 }
 
 TEST(Cifar, ReadsBinaryBatches) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_binary(folder);
   expect_the_images(load(folder));
 }
 
 TEST(Cifar, ReadsTheFolderOfTheOriginalArchive) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_binary(folder, "cifar-10-batches-bin/");
   expect_the_images(load(folder));
 }
 
 TEST(Cifar, ReadsThePngForm) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_png(folder);
   expect_the_images(load(folder));
 }
 
 TEST(Cifar, ConvertsThePngFormToTheSameBytes) {
-  const TestFolder png;
-  const TestFolder converted;
-  const TestFolder binary;
+  const TemporaryFolder png;
+  const TemporaryFolder converted;
+  const TemporaryFolder binary;
   write_png(png);
   write_binary(binary);
   cifar_png_to_binary(png.path(), converted.path());
   for (const char* name :
        {"data_batch_1.bin", "data_batch_5.bin", "test_batch.bin"}) {
-    EXPECT_EQ(text_of(converted / name), text_of(binary / name)) << name;
+    EXPECT_EQ(read_text(converted / name), read_text(binary / name)) << name;
   }
 }
 
 TEST(Cifar, RefusesABatchOfTheWrongLength) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_binary(folder);
   for (const std::string& content :
        {std::string(), record(1, 1).substr(1), record(1, 1) + "x"}) {
@@ -127,7 +128,7 @@ TEST(Cifar, RefusesABatchOfTheWrongLength) {
 }
 
 TEST(Cifar, RefusesALabelOutOfRange) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_binary(folder);
   folder.write("test_batch.bin", record(0, 0) + record(10, 0));
   EXPECT_TRUE(has(refusal(folder),
@@ -136,21 +137,21 @@ TEST(Cifar, RefusesALabelOutOfRange) {
 }
 
 TEST(Cifar, RefusesAMissingBatch) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_binary(folder);
   std::filesystem::remove(folder / "data_batch_4.bin");
   EXPECT_TRUE(has(refusal(folder), "data_batch_4.bin"));
 }
 
 TEST(Cifar, RefusesAPngOfTheWrongWidth) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_png(folder);
   folder.write("data_batch_2.png", png_bytes({.width = 1023, .height = 2}));
   EXPECT_TRUE(has(refusal(folder), "data_batch_2.png: it is 1023 pixels wide"));
 }
 
 TEST(Cifar, RefusesAsManyLabelsAsThereAreNoRows) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_png(folder);
   folder.write("test_lables.json", "[9,8,7]");
   EXPECT_TRUE(has(refusal(folder), "3 labels"));
@@ -160,7 +161,7 @@ TEST(Cifar, RefusesAsManyLabelsAsThereAreNoRows) {
 }
 
 TEST(Cifar, RefusesOfSeveralBadPngsTheFirst) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_png(folder);
   folder.write("data_batch_2.png", "no");
   folder.write("data_batch_5.png", "no");

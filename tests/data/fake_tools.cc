@@ -91,7 +91,7 @@ testing::AssertionResult ToySet::is_in(const fs::path& folder) const {
   if (names_in(folder) != std::vector<std::string>{"a", "b"}) {
     return testing::AssertionFailure() << "other files";
   }
-  if (text_of(folder / "a") != a_ || text_of(folder / "b") != b_) {
+  if (read_text(folder / "a") != a_ || read_text(folder / "b") != b_) {
     return testing::AssertionFailure() << "other content";
   }
   return testing::AssertionSuccess();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/catalogue.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::test {
 
@@ -26,7 +26,7 @@ class FakeTools {
   void add_curl() const;
 
   // What the scripts logged, a line a call.
-  std::string calls() const { return text_of(folder_ / "calls"); }
+  std::string calls() const { return read_text(folder_ / "calls"); }
 
   // What there is to download.
   void serve(std::string_view bytes) const { folder_.write("archive", bytes); }
@@ -35,7 +35,7 @@ class FakeTools {
   static void link(const std::filesystem::path& bin, std::string_view tool,
                    std::string_view path);
 
-  TestFolder folder_;
+  TemporaryFolder folder_;
   TestVariable path_;
 };
 

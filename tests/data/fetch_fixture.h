@@ -9,7 +9,7 @@
 
 #include "data/fake_tools.h"
 #include "data/fetch.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::test {
 
@@ -54,7 +54,7 @@ class FetchTest : public testing::Test {
 
   FakeTools tools_;
   ToySet toy_;
-  TestFolder cache_;
+  TemporaryFolder cache_;
   TestVariable data_{"POLYATTN_DATA", cache_.path().string()};
   std::filesystem::path set_ = cache_ / "toy";
   static constexpr const char* kPart = ".staging/toy/downloads/archive.part";

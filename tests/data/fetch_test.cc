@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::has;
-using test::TestFolder;
+using test::TemporaryFolder;
 using test::TestVariable;
 
 class Fetch : public test::FetchTest {
@@ -66,7 +66,7 @@ TEST_F(Fetch, DoesNothingIfTheSetIsThere) {
 
 TEST_F(Fetch, ForceReplacesWhatIsThere) {
   run();
-  std::string content = test::text_of(set_ / "a");
+  std::string content = test::read_text(set_ / "a");
   content[0] ^= 1;
   cache_.write("toy/a", content);
   EXPECT_TRUE(run().was_there);
@@ -90,7 +90,7 @@ TEST_F(Fetch, RefusesContentOfAnotherDigest) {
 }
 
 TEST_F(Fetch, TakesAnArchiveFromElsewhere) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   run({.from = folder.write("x.tgz", toy_.archive())});
   EXPECT_TRUE(toy_.is_in(set_));
   EXPECT_EQ(tools_.calls(), "");
@@ -173,7 +173,7 @@ TEST_F(FetchDebian, UnpacksThePackage) {
 }
 
 TEST_F(FetchDebian, UsesWhatIsInstalled) {
-  const TestFolder system;
+  const TemporaryFolder system;
   system.write("datasets/toy/a.gz", test::gzipped("content"));
   const TestVariable dirs("XDG_DATA_DIRS", system.path().string());
   const FetchResult result = run();

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::gzip_test {
 namespace {

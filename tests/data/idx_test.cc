@@ -4,7 +4,7 @@
 
 #include "data/load.h"
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::idx_test {
 namespace {
@@ -14,7 +14,7 @@ using test::error_of;
 using test::gzipped;
 using test::has;
 using test::idx_bytes;
-using test::TestFolder;
+using test::TemporaryFolder;
 
 std::string refusal(std::string_view bytes) {
   return error_of([&] { parse_idx(bytes_of(bytes), "file"); });
@@ -73,7 +73,7 @@ class IdxFolder : public testing::Test {
     return error_of([&] { load(name); });
   }
 
-  TestFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(IdxFolder, IsRead) {

@@ -5,7 +5,7 @@
 #include "data/image.h"
 #include "data/load.h"
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::image_folder_test {
 namespace {
@@ -14,7 +14,7 @@ using test::error_of;
 using test::has;
 using test::jpeg_bytes;
 using test::png_bytes;
-using test::TestFolder;
+using test::TemporaryFolder;
 using Pixels = std::vector<std::uint8_t>;
 
 std::string flat_png(std::uint32_t width, std::uint32_t height, char value) {
@@ -85,16 +85,16 @@ TEST(Image, FlatStaysFlatAtAnySize) {
   }
 }
 
-ImageSplits load(const TestFolder& folder, std::int64_t size = 4) {
+ImageSplits load(const TemporaryFolder& folder, std::int64_t size = 4) {
   return load_images(
       {.name = "images", .path = folder.path(), .image_size = size});
 }
 
-std::string refusal(const TestFolder& folder, std::int64_t size = 4) {
+std::string refusal(const TemporaryFolder& folder, std::int64_t size = 4) {
   return error_of([&] { load(folder, size); });
 }
 
-void write_images(const TestFolder& folder) {
+void write_images(const TemporaryFolder& folder) {
   folder.write("train/dog/2.png", flat_png(8, 8, 20));
   folder.write("train/dog/1.JPEG", flat_jpeg(40, 30, 10));
   folder.write("train/cat/images/deep.jpg", flat_jpeg(4, 4, 30));
@@ -104,7 +104,7 @@ void write_images(const TestFolder& folder) {
 }
 
 TEST(ImageFolder, IsReadInTheOrderOfNames) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_images(folder);
   const ImageSplits splits = load(folder);
   EXPECT_EQ(splits.class_names, (std::vector<std::string>{"cat", "dog"}));
@@ -122,26 +122,26 @@ TEST(ImageFolder, IsReadInTheOrderOfNames) {
 
 TEST(ImageFolder, TakesValInTheStead) {
   for (const char* name : {"val", "validation"}) {
-    const TestFolder folder;
+    const TemporaryFolder folder;
     write_images(folder);
     std::filesystem::rename(folder / "test", folder / name);
     EXPECT_EQ(load(folder).test.count(), 1U);
   }
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_images(folder);
   std::filesystem::remove_all(folder / "test");
   EXPECT_TRUE(has(refusal(folder), "no folder test or val or validation"));
 }
 
 TEST(ImageFolder, LooksAtTheContentNotAtTheName) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_images(folder);
   folder.write("train/dog/1.JPEG", flat_png(4, 4, 11));
   EXPECT_EQ(load(folder).train.pixels[48], 11);
 }
 
 TEST(ImageFolder, NamesTheFirstDamagedFile) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_images(folder);
   for (int i = 0; i < 50; ++i) {
     folder.write("train/dog/3" + std::to_string(i) + ".png", "no");
@@ -155,7 +155,7 @@ TEST(ImageFolder, NamesTheFirstDamagedFile) {
 }
 
 TEST(ImageFolder, NeedsClassesAndImages) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "train");
   std::filesystem::create_directories(folder / "test");
   EXPECT_TRUE(has(refusal(folder), "no folders of classes"));
@@ -170,7 +170,7 @@ TEST(ImageFolder, NeedsClassesAndImages) {
 }
 
 TEST(ImageFolder, RefusesAbsurdSizes) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_images(folder);
   for (const std::int64_t size : {-1, 0, 4097}) {
     EXPECT_TRUE(has(refusal(folder, size), "expected is 1 to 4096")) << size;
@@ -178,7 +178,7 @@ TEST(ImageFolder, RefusesAbsurdSizes) {
 }
 
 TEST(Images, NeedAPathThatIsThere) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   EXPECT_TRUE(has(error_of([] { load_images({.name = "images"}); }), "path"));
   EXPECT_TRUE(has(error_of([] { load_images({.name = "pictures"}); }),
                   "fashion-mnist, mnist, cifar10, images"));
@@ -190,7 +190,7 @@ TEST(Images, NeedAPathThatIsThere) {
 }
 
 TEST(Images, OfASetThatIsNotThereSayHowToFetchIt) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const test::TestVariable cache("POLYATTN_DATA", folder.path().string());
   EXPECT_TRUE(has(error_of([] { load_images({.name = "cifar10"}); }),
                   "polyattn data fetch cifar10"));

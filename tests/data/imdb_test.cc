@@ -20,10 +20,10 @@ namespace imdb_test {
 using test::error_of;
 using test::expect_equal;
 using test::sequence;
+using test::TemporaryFolder;
 using test::TestCache;
-using test::TestFolder;
 
-std::string text_of(const SequenceSet& set, std::size_t i) {
+std::string read_text(const SequenceSet& set, std::size_t i) {
   std::string text;
   for (const std::uint8_t token : sequence(set, i)) {
     text += static_cast<char>(token - 1);
@@ -34,7 +34,7 @@ std::string text_of(const SequenceSet& set, std::size_t i) {
 std::map<std::string, std::int32_t> labels_of(const SequenceSet& set) {
   std::map<std::string, std::int32_t> labels;
   for (std::size_t i = 0; i < set.count(); ++i) {
-    labels[text_of(set, i)] = set.labels[i];
+    labels[read_text(set, i)] = set.labels[i];
   }
   return labels;
 }
@@ -135,7 +135,7 @@ TEST(Imdb, CutsLongReviews) {
   ASSERT_EQ(cut.train.count(), whole.train.count());
   EXPECT_EQ(cut.train.labels, whole.train.labels);
   for (std::size_t i = 0; i < cut.train.count(); ++i) {
-    EXPECT_EQ(text_of(cut.train, i), text_of(whole.train, i).substr(0, 8));
+    EXPECT_EQ(read_text(cut.train, i), read_text(whole.train, i).substr(0, 8));
   }
 }
 
@@ -207,7 +207,7 @@ TEST(Imdb, RefusesAFileThatWasCut) {
   }
 }
 
-void write_folder(const TestFolder& folder) {
+void write_folder(const TemporaryFolder& folder) {
   for (const std::string split : {"train", "test"}) {
     for (int i = 0; i < 10; ++i) {
       const std::string name = std::to_string(i) + "_7.txt";
@@ -224,7 +224,7 @@ void write_folder(const TestFolder& folder) {
 }
 
 TEST(Imdb, ReadsTheFolderOfItsAuthors) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_folder(folder);
   const SequenceSplits splits = load_imdb({.path = folder.path()});
   EXPECT_EQ(splits.vocabulary, 257);
@@ -242,7 +242,7 @@ TEST(Imdb, ReadsTheFolderOfItsAuthors) {
 }
 
 TEST(Imdb, RefusesOtherFolders) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   write_folder(folder);
   const auto message = [&] {
     return error_of([&] { load_imdb({.path = folder.path()}); });

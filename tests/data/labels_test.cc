@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::labels_test {
 namespace {

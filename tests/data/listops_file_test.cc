@@ -17,9 +17,9 @@ namespace listops_file_test {
 
 using test::error_of;
 using test::expect_equal;
+using test::read_text;
+using test::TemporaryFolder;
 using test::TestCache;
-using test::TestFolder;
-using test::text_of;
 
 ListOpsSource small() {
   return {.min_length = 10,
@@ -78,12 +78,12 @@ TEST(ListOpsFile, RefusesAndNamesTheLine) {
 
 // A file that was cut off is an error, or has the first of its expressions.
 TEST(ListOpsFile, SeesWhereAFileWasCut) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   auto source = small();
   source.train_count = source.test_count = 3;
   const SequenceSet set = generate_listops(source).train;
   write_listops_file(folder / "a.tsv", set);
-  const std::string text = text_of(folder / "a.tsv");
+  const std::string text = read_text(folder / "a.tsv");
   expect_equal(read_listops_file(folder / "a.tsv", 60), set);
   int accepted = 0;
   for (std::size_t length = 0; length < text.size(); ++length) {
@@ -130,7 +130,7 @@ TEST(LoadListOps, KeepsWhatItGenerates) {
                 ", and it will be made again");
   std::filesystem::remove_all(folder);
   expect_equal(load_listops(small()).train, made.train);
-  const std::string text = text_of(folder / "basic_test.tsv");
+  const std::string text = read_text(folder / "basic_test.tsv");
   cache.write("listops/v1-10-60-500-100-7/basic_test.tsv",
               text.substr(0, text.rfind('\n', text.size() - 2) + 1));
   EXPECT_NE(error_of([] {
@@ -149,7 +149,7 @@ TEST(LoadListOps, KeepsNothingThatFailed) {
 }
 
 TEST(LoadListOps, ReadsAFolder) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   folder.write("basic_train.tsv", "Source\tTarget\r\n[MAX 4 3 ]\t4\r\n");
   ListOpsSource source{.max_length = 10, .path = folder.path()};
   EXPECT_EQ(error_of([&] { load_listops(source); }),

@@ -96,14 +96,14 @@ TEST(ListOpsGenerator, KeepsWhatItPromises) {
   const SequenceSplits splits = generate_listops(small());
   EXPECT_EQ(splits.train.count(), 500U);
   EXPECT_EQ(splits.test.count(), 100U);
-  std::set<std::vector<std::uint8_t>> all;
+  std::set<std::string> all;
   std::set<std::size_t> lengths;
   for (const SequenceSet* set : {&splits.train, &splits.test}) {
     EXPECT_EQ(set->begin.size(), set->count() + 1);
     EXPECT_EQ(set->begin.back(), static_cast<std::int64_t>(set->tokens.size()));
     for (std::size_t i = 0; i < set->count(); ++i) {
       const auto tokens = sequence(*set, i);
-      all.insert(tokens);
+      all.emplace(tokens.begin(), tokens.end());
       lengths.insert(tokens.size());
     }
   }

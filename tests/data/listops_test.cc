@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data {
 namespace listops_test {

@@ -7,7 +7,7 @@
 
 #include "data/jpeg.h"
 #include "data/made_files.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::png_test {
 namespace {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "data/sets.h"
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::test {
 
 // While it lives, its folder is the cache.
-class TestCache : public TestFolder {
+class TestCache : public TemporaryFolder {
  public:
   TestCache() : variable_("POLYATTN_DATA", path().string()) {}
 

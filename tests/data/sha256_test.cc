@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/test_folder.h"
+#include "data/support.h"
 
 namespace polyattn::data::sha256_test {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using test::bytes_of;
 using test::error_of;
 using test::has;
-using test::TestFolder;
+using test::TemporaryFolder;
 
 // The examples of FIPS 180-4, and the empty message.
 TEST(Sha256, GivesThePublishedDigests) {
@@ -40,14 +40,14 @@ TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
 }
 
 TEST(Sha256, DigestsAFileInPieces) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const std::string text(1000000, 'a');
   EXPECT_EQ(sha256_of_file(folder.write("a", text)), sha256_of(text));
   EXPECT_EQ(sha256_of_file(folder.write("empty", "")), sha256_of(""));
 }
 
 TEST(Sha256, NamesTheFileThatCannotBeRead) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   EXPECT_TRUE(has(error_of([&] { sha256_of_file(folder / "absent"); }),
                   (folder / "absent").string()));
   EXPECT_TRUE(has(error_of([&] { sha256_of_file(folder.path()); }),

@@ -12,8 +12,8 @@ namespace polyattn::data {
 namespace text_test {
 
 using test::error_of;
+using test::TemporaryFolder;
 using test::TestCache;
-using test::TestFolder;
 
 TEST(Text, HoldsOutWholeDocuments) {
   const std::vector<std::string> documents = {
@@ -110,7 +110,7 @@ TEST(Text, RefusesWhatIsTooShort) {
 }
 
 TEST(LoadText, ReadsAFileOrAFolder) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   folder.write("b.txt", "third\nfourth");
   folder.write("a.txt", "first\nsecond");
   folder.write("c.md", "not read");
@@ -124,7 +124,7 @@ TEST(LoadText, ReadsAFileOrAFolder) {
 }
 
 TEST(LoadText, ReadsAddressesInTheOrderOfTheirYears) {
-  const TestFolder folder;
+  const TemporaryFolder folder;
   const std::string filler(40, 'x');
   folder.write("1953_truman.txt", "truman" + filler);
   folder.write("1953_eisenhower.txt", "eisenhower" + filler);

@@ -1,23 +1,20 @@
 // Safetensors files made by hand, for tests.
 #pragma once
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "polyattn/io/safetensors.h"
+#include "support/temporary_folder.h"
 
 namespace polyattn::io::test {
+
+using polyattn::test::read_text;
+using polyattn::test::TemporaryFolder;
+using polyattn::test::write_text;
 
 // Eight bytes, little-endian.
 inline std::string length_bytes(std::uint64_t length) {
@@ -50,47 +47,6 @@ inline std::string refusal(std::string_view file) {
     return error.what();
   }
   return "";
-}
-
-// A folder that is gone when the test ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "polyattn_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw std::filesystem::filesystem_error(
-          "mkdtemp", name, std::error_code(errno, std::generic_category()));
-    }
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  std::filesystem::path operator/(std::string_view name) const {
-    return path_ / name;
-  }
-
-  std::ptrdiff_t file_count() const {
-    return std::distance(std::filesystem::directory_iterator(path_), {});
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline void write_text(const std::filesystem::path& path,
-                       std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
 }
 
 }  // namespace polyattn::io::test

@@ -1,18 +1,17 @@
 // Small data and configs for the tests of training.
 #pragma once
 
-#include <unistd.h>
-
-#include <atomic>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "run/config.h"
+#include "support/temporary_folder.h"
 #include "train/random.h"
 #include "train/task_data.h"
 
 namespace polyattn::train::testing {
+
+using polyattn::test::TemporaryFolder;
 
 // Images of 8 x 8 pixels of four classes: one quarter is bright, on noise.
 inline data::ImageSet make_images(std::int64_t count, std::uint64_t seed) {
@@ -111,34 +110,5 @@ inline run::Config sequence_config() {
   config.record.evaluate = 5;
   return config;
 }
-
-// A folder of this test's own, gone when it ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("polyattn-train-" + std::to_string(::getpid()) + "-" +
-               std::to_string(next()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const {
-    return path_ / name;
-  }
-
- private:
-  static int next() {
-    static std::atomic<int> count = 0;
-    return ++count;
-  }
-
-  std::filesystem::path path_;
-};
 
 }  // namespace polyattn::train::testing
