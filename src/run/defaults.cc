@@ -19,12 +19,13 @@ void small_images(Config& config) {
   config.model.patch = 4;
   config.model.pooling = "mean";
   config.model.initialisation = "xavier";
+  config.model.layer_scale = 0.1;
   config.train.batch = 64;
-  config.train.lr = 3e-3;
+  config.train.lr = 2e-3;
   config.train.epochs = 3;
   config.train.weight_decay = 0.05;
   config.train.warmup = 0.1;
-  config.train.beta2 = 0.99;
+  config.train.beta2 = 0.97;
 }
 
 void colour_images(Config& config) {
@@ -49,7 +50,7 @@ void texts(Config& config) {
   config.model.heads = 4;
   config.model.mlp = 512;
   config.model.positions = "rotary";
-  config.model.initialisation = "gpt2";
+  config.model.initialisation = "xavier";
   config.train.batch = 32;
   config.train.steps = 1200;
   config.train.lr = 2e-3;

@@ -29,7 +29,7 @@ TEST(ConfigDefaults, OfEveryTaskAreRight) {
 
 TEST(ConfigDefaults, DependOnTheTask) {
   EXPECT_EQ(default_config("fashion-mnist").model.pooling, "mean");
-  EXPECT_EQ(default_config("fashion-mnist").train.lr, 3e-3);
+  EXPECT_EQ(default_config("fashion-mnist").train.lr, 2e-3);
   EXPECT_EQ(default_config("cifar10").model.dim, 128);
   EXPECT_TRUE(default_config("cifar10").augment.flip);
   EXPECT_EQ(default_config("sotu").model.positions, "rotary");
