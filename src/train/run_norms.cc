@@ -1,0 +1,40 @@
+#include "train/run_norms.h"
+
+#include <ATen/Parallel.h>
+
+#include "polyattn/nn/attention.h"
+#include "train/loaded_run.h"
+#include "train/step.h"
+
+namespace polyattn::train {
+
+RunNorms measure_run_norms(const RunNormsOptions& options) {
+  at::set_num_threads(options.threads);
+  run::Config config = run::read_config(options.folder / "config.toml");
+  if (!options.path.empty()) config.task.path = options.path;
+  const auto data = load_task_data(config.task);
+  const LoadedRun loaded = load_run(options.folder, config,
+                                    shape_of(*data, config.task), options.best);
+  const auto examples = make_examples(data, config);
+  const auto attentions = nn::attention_layers(loaded.network->module());
+  if (attentions.empty() || !config.model.fused) {
+    throw run::RecordError(options.folder.string() +
+                           " has model.fused = false, which has no norms");
+  }
+
+  const torch::NoGradGuard no_grad;
+  const Autocast autocast(config.train.autocast);
+  const NormWatch watch(loaded.network->module());
+  const Batch batch = examples->test_batch(0);
+  loaded.network->logits(batch);
+  return {.task = config.task.name,
+          .activation = config.model.activation,
+          .step = loaded.step,
+          .tokens = loaded.network->tokens(),
+          .head_dim = attentions.front()->head_dim(),
+          .causal = attentions.front()->options.causal(),
+          .examples = batch.inputs.size(0),
+          .layers = watch.norms()};
+}
+
+}  // namespace polyattn::train
