@@ -165,6 +165,14 @@ torch::Tensor AttentionImpl::weighted(const Heads& heads,
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
+  if (watching_weights_) {
+    // A times the identity.
+    const auto one = torch::eye(heads.k.size(2), heads.v.options());
+    weights_ = polyattn::attention(
+        heads.q, heads.k,
+        one.expand({heads.k.size(0), heads.k.size(1), -1, -1}),
+        polyattn::AttentionOptions(call).dropout(0));
+  }
   if (!watching_) return polyattn::attention(heads.q, heads.k, heads.v, call);
   auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
   norms_ = std::move(result.norms);
@@ -216,6 +224,13 @@ void AttentionImpl::watch_norms(bool on) {
               "[Attention] fused(false) computes no norms to watch");
   watching_ = on;
   norms_.reset();
+}
+
+void AttentionImpl::watch_weights(bool on) {
+  TORCH_CHECK(!on || options.fused(),
+              "[Attention] fused(false) keeps no weights to watch");
+  watching_weights_ = on;
+  weights_ = torch::Tensor();
 }
 
 std::vector<AttentionImpl*> attention_layers(torch::nn::Module& module) {

@@ -4,6 +4,7 @@
 //   RUN/config.toml      complete and replayable (run/config.h)
 //   RUN/run.json         who ran what, where, and how it ended
 //   RUN/metrics.jsonl    below
+//   RUN/maps.json        attention matrices at its end (train/attention_maps.h)
 //   RUN/checkpoints/     train/checkpoint.h
 //
 // Lines of metrics.jsonl have a "kind" and a "step" (finished steps, from 1):

@@ -75,9 +75,9 @@ class Printer {
   Json json;
 };
 
-class Reader {
+class InfoReader {
  public:
-  Reader(const Json& json, std::string file)
+  InfoReader(const Json& json, std::string file)
       : json_(json), file_(std::move(file)) {}
 
   void operator()(const char* key, RunState& state) {
@@ -205,7 +205,7 @@ RunInfo read_run_info(const std::filesystem::path& folder) {
   } catch (const std::runtime_error& error) {
     throw RecordError(fmt::format("[run] {}", error.what()));
   }
-  Reader reader(json, path.string());
+  InfoReader reader(json, path.string());
   reader.check_format();
   RunInfo info;
   visit_members(reader, info);

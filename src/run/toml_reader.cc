@@ -40,9 +40,9 @@ void check_bytes(std::string_view text) {
   }
 }
 
-class Reader {
+class TomlReader {
  public:
-  explicit Reader(std::string_view text) : scanner_(text) {}
+  explicit TomlReader(std::string_view text) : scanner_(text) {}
 
   std::vector<TomlSection> read() {
     while (!scanner_.at_end()) {
@@ -80,7 +80,7 @@ class Reader {
   std::map<std::pair<std::size_t, std::string>, int> key_lines_;
 };
 
-Reader::Key Reader::read_key() {
+TomlReader::Key TomlReader::read_key() {
   scanner_.skip_blanks();
   Key key;
   key.line = scanner_.line();
@@ -96,7 +96,7 @@ Reader::Key Reader::read_key() {
   return key;
 }
 
-void Reader::read_header() {
+void TomlReader::read_header() {
   if (scanner_.peek() == '[') {
     scanner_.refuse("lists of tables have no place in a config: write [name]");
   }
@@ -115,7 +115,7 @@ void Reader::read_header() {
 }
 
 // The current one, unless the key names one before there is any.
-TomlSection& Reader::section_of(Key& key) {
+TomlSection& TomlReader::section_of(Key& key) {
   if (current_ != 0 || key.first_part == key.text.size()) {
     return sections_[current_];
   }
@@ -126,7 +126,7 @@ TomlSection& Reader::section_of(Key& key) {
   return sections_[found->second];
 }
 
-void Reader::read_entry() {
+void TomlReader::read_entry() {
   Key key = read_key();
   if (!scanner_.skip('=')) scanner_.refuse("= is missing");
   scanner_.skip_blanks();
@@ -151,7 +151,7 @@ std::vector<TomlSection> read_toml(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
-  return Reader(text).read();
+  return TomlReader(text).read();
 }
 
 std::optional<TomlValue> read_toml_value(std::string_view text) {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "run/text_file.h"
 #include "train/adamw.h"
+#include "train/attention_maps.h"
 #include "train/evaluate.h"
 #include "train/examples.h"
 #include "train/network.h"
@@ -36,6 +38,7 @@ class Trainer {
   // False if the run has ended.
   bool step(Prefetcher& batches);
   void evaluate_now();
+  void save_maps();
   void report(bool evaluating);
   bool due(std::int64_t every) const;
   std::int64_t steps_between_evaluations() const;
@@ -141,8 +144,22 @@ run::RunInfo Trainer::run() {
     }
     if (!step(batches)) return log_.info();
   }
+  save_maps();
   log_.set_state(run::RunState::kFinished);
   return log_.info();
+}
+
+void Trainer::save_maps() {
+  optimizer_.swap_average();
+  run::Json maps;
+  {
+    const Autocast autocast(config_.train.autocast);
+    maps = attention_maps(*network_, *examples_, *job_.data, config_);
+  }
+  optimizer_.swap_average();
+  if (!maps.is_null()) {
+    run::write_text_file(job_.folder / "maps.json", maps.dump() + "\n");
+  }
 }
 
 // What run.json says, if the run needs nothing more.

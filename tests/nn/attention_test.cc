@@ -108,6 +108,32 @@ TEST(Attention, CrossForwardOfItselfIsForward) {
   }
 }
 
+TEST(Attention, WatchedWeightsAreWhatTheValuesAreMultipliedBy) {
+  torch::manual_seed(3);
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    Attention attention = make(AttentionOptions(24, 4)
+                                   .activation(formula)
+                                   .kv_heads(2)
+                                   .causal(true)
+                                   .bias(false));
+    const auto x = random_rows({2, 5, 24});
+    attention->forward(x);
+    EXPECT_FALSE(attention->weights().defined());
+    attention->watch_weights(true);
+    const auto y = attention->forward(x);
+    const auto v = torch::linear(x, attention->in_proj_weight.narrow(0, 36, 12))
+                       .unflatten(-1, {2, 6})
+                       .transpose(1, 2)
+                       .repeat_interleave(2, 1);
+    const auto o = torch::matmul(attention->weights(), v);
+    EXPECT_SAME(attention->out_proj->forward(o.transpose(1, 2).flatten(2)), y);
+    attention->watch_weights(false);
+    EXPECT_FALSE(attention->weights().defined());
+  }
+  Attention eager = make(AttentionOptions(24, 4).fused(false));
+  EXPECT_THROW(eager->watch_weights(true), c10::Error);
+}
+
 TEST(Attention, MaskedKeysAreAbsent) {
   torch::manual_seed(4);
   for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {

@@ -86,6 +86,13 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   // Those of the last call, each [B, H]; empty if it was not watched.
   const std::optional<AttentionNorms>& norms() const { return norms_; }
 
+  // While on, every call also computes its attention matrices, for looking at:
+  // N x M in memory, and about as many more operations as the call has.
+  void watch_weights(bool on);
+
+  // A of the last call, [B, H, N, M]; undefined if it was not watched.
+  const torch::Tensor& weights() const { return weights_; }
+
   std::int64_t kv_heads() const;
   std::int64_t head_dim() const;
 
@@ -117,7 +124,9 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
 
   std::optional<Rotary> rotary_;
   std::optional<AttentionNorms> norms_;
+  torch::Tensor weights_;
   bool watching_ = false;
+  bool watching_weights_ = false;
 };
 
 TORCH_MODULE(Attention);

@@ -1,0 +1,27 @@
+// Attention matrices of a model on a few test examples, small enough to keep
+// with a run: RUN/maps.json, for looking at.
+//
+//   inputs   [{label, kind: "image", image: {width, height, channels, patch,
+//            pixels}} or {label, kind: "text", tokens: [text]}]
+//   class_token, rows (N), columns
+//   maps     [{input, layer, head, scale, values}]: values are the base64 of N
+//   x N
+//            signed bytes, and a weight is byte * scale / 127
+#pragma once
+
+#include "run/config.h"
+#include "run/records.h"
+#include "train/examples.h"
+#include "train/network.h"
+
+namespace polyattn::train {
+
+// Up to three inputs, and as many layers and heads as kMapBytes hold. Null
+// where there is nothing to keep: without fused attention, or where one matrix
+// alone is larger than that.
+run::Json attention_maps(Network& network, const Examples& examples,
+                         const TaskData& data, const run::Config& config);
+
+inline constexpr std::int64_t kMapBytes = 96 * 1024;
+
+}  // namespace polyattn::train
