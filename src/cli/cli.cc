@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/files.h"
+#include "cli/theory.h"
 #include "polyattn/activation.h"
 #include "polyattn/target.h"
 #include "polyattn/version.h"
@@ -46,6 +47,7 @@ int dispatch(int argc, const char* const* argv) {
       "Examples:\n"
       "  polyattn compare --budget 5m\n"
       "  polyattn train configs/sotu.toml\n"
+      "  polyattn theory\n"
       "  polyattn bench --quick\n\n"
       "POLYATTN_TARGET=NAME forces an instruction set; --version lists them.");
   bool version = false;
@@ -53,6 +55,7 @@ int dispatch(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   auto commands = training_commands(app);
   commands.push_back(std::make_unique<DataCommand>(app));
+  commands.push_back(std::make_unique<TheoryCommand>(app));
   commands.push_back(std::make_unique<BenchCommand>(app));
 
   try {

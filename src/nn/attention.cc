@@ -144,6 +144,26 @@ AttentionImpl::Heads AttentionImpl::finish(const Heads& rows,
   return {q, k, by_head(rows.v, head_dim()).transpose(1, 2)};
 }
 
+// What is watched beside the output.
+void AttentionImpl::look_closer(const Heads& heads,
+                                const polyattn::AttentionOptions& call) {
+  if (watching_weights_) {
+    // A times the identity.
+    const auto one = torch::eye(heads.k.size(2), heads.v.options());
+    weights_ = polyattn::attention(
+        heads.q, heads.k,
+        one.expand({heads.k.size(0), heads.k.size(1), -1, -1}),
+        polyattn::AttentionOptions(call).dropout(0));
+  }
+  if (!other_.empty()) {
+    auto other = polyattn::AttentionOptions(call).activation(other_).dropout(0);
+    other.coefficients(c10::nullopt);
+    other_norms_ = polyattn::attention_with_norms(
+                       heads.q, heads.k, heads.v.narrow(-1, 0, 1), other)
+                       .norms;
+  }
+}
+
 torch::Tensor AttentionImpl::weighted(const Heads& heads,
                                       const torch::Tensor& mask,
                                       Causal causal) {
@@ -165,14 +185,7 @@ torch::Tensor AttentionImpl::weighted(const Heads& heads,
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
-  if (watching_weights_) {
-    // A times the identity.
-    const auto one = torch::eye(heads.k.size(2), heads.v.options());
-    weights_ = polyattn::attention(
-        heads.q, heads.k,
-        one.expand({heads.k.size(0), heads.k.size(1), -1, -1}),
-        polyattn::AttentionOptions(call).dropout(0));
-  }
+  look_closer(heads, call);
   if (!watching_) return polyattn::attention(heads.q, heads.k, heads.v, call);
   auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
   norms_ = std::move(result.norms);
@@ -224,6 +237,14 @@ void AttentionImpl::watch_norms(bool on) {
               "[Attention] fused(false) computes no norms to watch");
   watching_ = on;
   norms_.reset();
+}
+
+void AttentionImpl::watch_other(const std::string& formula) {
+  TORCH_CHECK(formula.empty() || options.fused(),
+              "[Attention] fused(false) computes no norms to watch");
+  if (!formula.empty()) Activation::parse(formula);
+  other_ = formula;
+  other_norms_.reset();
 }
 
 void AttentionImpl::watch_weights(bool on) {

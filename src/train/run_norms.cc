@@ -7,6 +7,23 @@
 #include "train/step.h"
 
 namespace polyattn::train {
+namespace {
+
+double root_mean_square(const std::optional<AttentionNorms>& norms) {
+  return norms ? norms->weight.square().mean().sqrt().item<double>() : 0;
+}
+
+std::vector<LayerRoots> roots_of(
+    const std::vector<nn::AttentionImpl*>& attentions) {
+  std::vector<LayerRoots> roots;
+  for (const nn::AttentionImpl* attention : attentions) {
+    roots.push_back({.own = root_mean_square(attention->norms()),
+                     .other = root_mean_square(attention->other_norms())});
+  }
+  return roots;
+}
+
+}  // namespace
 
 RunNorms measure_run_norms(const RunNormsOptions& options) {
   at::set_num_threads(options.threads);
@@ -25,6 +42,9 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
   const torch::NoGradGuard no_grad;
   const Autocast autocast(config.train.autocast);
   const NormWatch watch(loaded.network->module());
+  for (nn::AttentionImpl* attention : attentions) {
+    attention->watch_other(options.other);
+  }
   const Batch batch = examples->test_batch(0);
   loaded.network->logits(batch);
   return {.task = config.task.name,
@@ -34,7 +54,8 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
           .head_dim = attentions.front()->head_dim(),
           .causal = attentions.front()->options.causal(),
           .examples = batch.inputs.size(0),
-          .layers = watch.norms()};
+          .layers = watch.norms(),
+          .roots = roots_of(attentions)};
 }
 
 }  // namespace polyattn::train

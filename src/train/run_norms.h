@@ -16,6 +16,14 @@ struct RunNormsOptions {
   bool best = false;  // the weights of the best evaluation, not the last
   int threads = 1;
   std::string path = {};  // data from elsewhere; empty: as the run had it
+  // A formula whose norms are measured too, on the same queries and keys.
+  std::string other = {};
+};
+
+// Root mean squares of ||A||_F over the heads and the batch.
+struct LayerRoots {
+  double own = 0;
+  double other = 0;  // of RunNormsOptions::other
 };
 
 struct RunNorms {
@@ -26,6 +34,7 @@ struct RunNorms {
   bool causal = false;
   std::int64_t examples = 0;       // in the batch
   std::vector<LayerNorms> layers;  // without gradients
+  std::vector<LayerRoots> roots;   // of the same layers
 };
 
 // Of the first batch of the test set. Throws run::RecordError if the model has

@@ -198,6 +198,40 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   EXPECT_EQ(run({"eval", out, "--best"}), 0) << log();
 }
 
+TEST_F(Training, TheoryMeasuresARun) {
+  const std::string out = (folder_ / "run").string();
+  auto arguments = small({"train", "--task", "fashion-mnist", "--out", out});
+  arguments.insert(arguments.end(), {"--set", "train.steps=20"});
+  ASSERT_EQ(run(arguments), 0) << log();
+  ASSERT_EQ(run({"theory", "--run", out, "--json"}), 0) << log();
+  const auto json = nlohmann::json::parse(log());
+  EXPECT_EQ(json.at("tokens"), 16);
+  ASSERT_EQ(json.at("rows").size(), 4U);  // two layers of two heads
+  for (const auto& row : json.at("rows")) {
+    EXPECT_EQ(row.at("weight_bound"), 4);
+    EXPECT_LE(row.at("weight_norm").get<double>(), 4.0001);
+    EXPECT_EQ(row.at("within_bounds"), true);
+  }
+  EXPECT_EQ(run({"theory", "--run", out}), 0) << log();
+  EXPECT_NE(log().find("layer 1 head 1"), std::string::npos) << log();
+
+  // The constant gives x^2 the norm of softmax, by its own words.
+  ASSERT_EQ(run({"theory", "calibrate", "--run", out, "--degree", "2", "--json"}),
+            0)
+      << log();
+  const auto layers = nlohmann::json::parse(log()).at("layers");
+  ASSERT_EQ(layers.size(), 3U);  // and all together
+  for (const auto& layer : layers) {
+    // All rows of full attention see 16 keys, so sqrt(N) is 4.
+    EXPECT_NEAR(layer.at("row_constant").get<double>(),
+                4 * layer.at("constant").get<double>(),
+                1e-4 * layer.at("row_constant").get<double>());
+  }
+  EXPECT_EQ(run({"theory", "calibrate", "--degree", "2"}), 2) << log();
+  EXPECT_EQ(run({"theory", "--run", (folder_ / "nowhere").string()}), 2)
+      << log();
+}
+
 TEST_F(Training, CompareGoesOnWhereItStopped) {
   const fs::path out = folder_ / "compare";
   const auto arguments =

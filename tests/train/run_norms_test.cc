@@ -60,6 +60,26 @@ TEST_F(RunNormsTest, AreThoseOfEveryLayerAndHead) {
   }
 }
 
+// On the same queries and keys: twice the weights, twice the norm.
+TEST_F(RunNormsTest, AnotherActivationIsMeasuredOnTheSameScores) {
+  train_on_text(true);
+  const auto measure = [&](const char* formula) {
+    return measure_run_norms({.folder = folder_ / "run", .other = formula})
+        .roots;
+  };
+  const auto same = measure("softmax");
+  const auto cube = measure("x^3/sqrt(N)");
+  const auto twice = measure("2x^3/sqrt(N)");
+  ASSERT_EQ(same.size(), static_cast<std::size_t>(config_.model.depth));
+  for (std::size_t i = 0; i < same.size(); ++i) {
+    EXPECT_GT(same[i].own, 1);
+    EXPECT_NEAR(same[i].other, same[i].own, 1e-5);
+    EXPECT_EQ(cube[i].own, same[i].own);
+    EXPECT_GT(cube[i].other, 0);
+    EXPECT_NEAR(twice[i].other, 2 * cube[i].other, 1e-5 * twice[i].other);
+  }
+}
+
 TEST_F(RunNormsTest, PlainTorchOpsHaveNone) {
   train_on_text(false);
   EXPECT_THROW(measure_run_norms({.folder = folder_ / "run"}),

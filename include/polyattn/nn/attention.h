@@ -86,6 +86,13 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   // Those of the last call, each [B, H]; empty if it was not watched.
   const std::optional<AttentionNorms>& norms() const { return norms_; }
 
+  // While there is a formula, every call also computes the norms that this
+  // activation would have on the same queries and keys. Empty: none.
+  void watch_other(const std::string& formula);
+  const std::optional<AttentionNorms>& other_norms() const {
+    return other_norms_;
+  }
+
   // While on, every call also computes its attention matrices, for looking at:
   // N x M in memory, and about as many more operations as the call has.
   void watch_weights(bool on);
@@ -120,10 +127,13 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
                        Causal causal);
   torch::Tensor weighted(const Heads& heads, const torch::Tensor& mask,
                          Causal causal);
+  void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
   void check_rows(const char* name, const torch::Tensor& x) const;
 
   std::optional<Rotary> rotary_;
   std::optional<AttentionNorms> norms_;
+  std::optional<AttentionNorms> other_norms_;
+  std::string other_;
   torch::Tensor weights_;
   bool watching_ = false;
   bool watching_weights_ = false;
