@@ -216,8 +216,8 @@ TEST_F(Training, TheoryMeasuresARun) {
   EXPECT_NE(log().find("layer 1 head 1"), std::string::npos) << log();
 
   // The constant gives x^2 the norm of softmax, by its own words.
-  ASSERT_EQ(run({"theory", "calibrate", "--run", out, "--degree", "2", "--json"}),
-            0)
+  ASSERT_EQ(
+      run({"theory", "calibrate", "--run", out, "--degree", "2", "--json"}), 0)
       << log();
   const auto layers = nlohmann::json::parse(log()).at("layers");
   ASSERT_EQ(layers.size(), 3U);  // and all together
