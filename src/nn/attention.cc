@@ -148,8 +148,8 @@ AttentionImpl::Heads AttentionImpl::finish(const Heads& rows,
 void AttentionImpl::look_closer(const Heads& heads,
                                 const polyattn::AttentionOptions& call) {
   if (watching_weights_) {
-    // A times the identity.
-    const auto one = torch::eye(heads.k.size(2), heads.v.options());
+    // A times the identity, which torch makes in f32 and f64 alone.
+    const auto one = torch::eye(heads.k.size(2)).to(heads.v.options());
     weights_ = polyattn::attention(
         heads.q, heads.k,
         one.expand({heads.k.size(0), heads.k.size(1), -1, -1}),
