@@ -5,6 +5,7 @@
 #include "polyattn/nn/attention.h"
 #include "train/loaded_run.h"
 #include "train/step.h"
+#include "train/watch.h"
 
 namespace polyattn::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/watch.h"
+#include "train/layer_norms.h"
 
 namespace polyattn::train {
 

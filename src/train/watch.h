@@ -11,18 +11,9 @@
 #include <vector>
 
 #include "run/records.h"
+#include "train/layer_norms.h"
 
 namespace polyattn::train {
-
-struct LayerNorms {
-  // By head: mean and maximum over the batch.
-  std::vector<double> weight_mean, weight_max;
-  std::vector<double> jacobian_mean, jacobian_max;
-  std::vector<double> max_abs_score;
-  std::int64_t non_finite = 0;  // outputs that are inf or NaN
-  double gradient = 0;          // of the parameters of its block
-  double parameters = 0;
-};
 
 // While it lives, the attention layers of the module record their norms. Models
 // that run in plain torch ops have none to record: norms() is empty then.

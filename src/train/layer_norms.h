@@ -1,0 +1,19 @@
+// The norms of one layer. Without torch, for those who only read them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace polyattn::train {
+
+struct LayerNorms {
+  // By head: mean and maximum over the batch.
+  std::vector<double> weight_mean, weight_max;
+  std::vector<double> jacobian_mean, jacobian_max;
+  std::vector<double> max_abs_score;
+  std::int64_t non_finite = 0;  // outputs that are inf or NaN
+  double gradient = 0;          // of the parameters of its block
+  double parameters = 0;
+};
+
+}  // namespace polyattn::train
