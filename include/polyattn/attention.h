@@ -14,8 +14,15 @@
 // removed weights are exact zeros, but a removed key still takes part in
 // arithmetic: 0 times NaN is NaN, so k and v should be finite there.
 //
+// A polynomial also has a path in linear time (Path), where all rows of a
+// sequence see the same keys apart from causality and there is no bias; `sum`
+// then needs weights of one sign. It gives no statistics: a call that wants
+// them is dense.
+//
 // Errors throw std::invalid_argument with a message that names the operation,
-// the argument and both values; nothing has been written then.
+// the argument and both values; nothing has been written then. Features may
+// overflow where scores do not: with Path::kAuto the call is then repeated on
+// the dense path, with Path::kLinear it throws std::overflow_error.
 #pragma once
 
 #include <cstddef>
@@ -52,11 +59,23 @@ struct AttentionInputs {
   std::span<const std::int64_t> k_offsets = {};
 };
 
+// How the sums over keys are made. Both are exact; they differ in time and in
+// rounding. plan.h says which one is chosen, and why.
+enum class Path : std::uint8_t {
+  kAuto,    // whichever is expected to be faster
+  kDense,   // all pairs of a query and a key: time N * M
+  kLinear,  // through the features of a polynomial: time (N + M) * features
+};
+
 struct AttentionConfig {
   Activation activation = {};
   std::optional<double> scale = {};  // default: 1/sqrt(D)
   Causal causal = Causal::kNone;
   DType compute = DType::kF32;  // kF32 or kF64
+  Path path = Path::kAuto;
+  // Linear path: tokens that are worked on together, rounded up to a multiple
+  // of 48. 0: chosen by the shape.
+  std::int64_t chunk = 0;
 };
 
 // What backward needs to know of a row: A_ij = scale * weight(s_ij - shift).

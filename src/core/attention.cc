@@ -1,12 +1,18 @@
-// The public entry points: check, measure the workspace, choose the precision.
+// The public entry points: check, choose the path and the precision, measure
+// the workspace.
 #include "polyattn/attention.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/kernels/kernels.h"
+#include "core/linear_dense.h"
+#include "core/linear_plan.h"
 #include "core/plan.h"
+#include "core/planner.h"
 #include "core/problem.h"
 
 namespace polyattn {
@@ -28,22 +34,46 @@ std::size_t with_slack(const Arena& arena) {
   return arena.used() + Arena::kAlignment;
 }
 
-std::size_t forward_bytes(const Problem& problem, int workers) {
+std::size_t dense_bytes(const Problem& problem, Direction direction,
+                        int workers) {
   return with_compute_type(problem, [&](auto type, int strip) {
+    using T = decltype(type);
     Arena arena(nullptr);
-    const ForwardPlan plan = plan_forward(problem, strip);
-    ForwardStorage<decltype(type)>(arena, problem, plan, workers);
+    if (direction == Direction::kForward) {
+      const ForwardPlan plan = plan_forward(problem, strip);
+      ForwardStorage<T>(arena, problem, plan, workers);
+    } else {
+      const BackwardPlan plan = plan_backward(problem, strip);
+      BackwardStorage<T>(arena, problem, plan, workers);
+    }
     return with_slack(arena);
   });
 }
 
-std::size_t backward_bytes(const Problem& problem, int workers) {
+std::size_t linear_bytes(const Problem& problem, Direction direction,
+                         int workers) {
   return with_compute_type(problem, [&](auto type, int strip) {
+    using T = decltype(type);
+    const int states = direction == Direction::kForward ? 1 : 2;
+    const LinearPlan plan = plan_linear(problem, strip, states);
+    const std::size_t dense =
+        problem.causal == Causal::kNone
+            ? 0
+            : dense_chunk_bytes<T>(problem, plan, strip, states > 1);
     Arena arena(nullptr);
-    const BackwardPlan plan = plan_backward(problem, strip);
-    BackwardStorage<decltype(type)>(arena, problem, plan, workers);
+    LinearStorage<T>(arena, problem, plan, states, dense, workers);
     return with_slack(arena);
   });
+}
+
+// A linear call that was not asked for by name may end on the dense path.
+std::size_t bytes_of(const Problem& problem, Path path, Direction direction,
+                     int workers) {
+  if (path == Path::kDense) return dense_bytes(problem, direction, workers);
+  const std::size_t linear = linear_bytes(problem, direction, workers);
+  return problem.path == Path::kLinear
+             ? linear
+             : std::max(linear, dense_bytes(problem, direction, workers));
 }
 
 void check_workspace(const char* op, std::size_t given, std::size_t needed) {
@@ -53,18 +83,46 @@ void check_workspace(const char* op, std::size_t given, std::size_t needed) {
                                 std::to_string(needed) + " needed");
 }
 
+bool all_finite(const ConstTensor& t) {
+  for (std::int64_t b = 0; b < t.size[0]; ++b)
+    for (std::int64_t h = 0; h < t.size[1]; ++h)
+      for (std::int64_t i = 0; i < t.size[2]; ++i)
+        for (std::int64_t c = 0; c < t.size[3]; ++c)
+          if (!std::isfinite(load_element(t.data, t.dtype,
+                                          row_offset(t.stride, b, h, i) + c)))
+            return false;
+  return true;
+}
+
+// What to do with a linear call that gave inf or NaN: true for the dense path.
+// Inputs that are not finite may give such results on any path.
+bool goes_dense(const char* op, const Problem& p) {
+  if (p.path != Path::kLinear) return true;
+  if (all_finite(p.in.q) && all_finite(p.in.k) && all_finite(p.in.v))
+    throw std::overflow_error(
+        "[" + std::string(op) + "] features of " + p.activation.to_string() +
+        " overflow " + name_of(p.compute) +
+        " on the linear path; take the dense path, compute in f64, or make q "
+        "and k smaller");
+  return false;
+}
+
 }  // namespace
 
 std::size_t attention_forward_workspace(const AttentionInputs& inputs,
                                         const AttentionConfig& config,
                                         int workers) {
-  return forward_bytes(check_problem(kForward, inputs, config), workers);
+  const Problem problem = check_problem(kForward, inputs, config);
+  const Path path = choose_path(kForward, problem, Direction::kForward);
+  return bytes_of(problem, path, Direction::kForward, workers);
 }
 
 std::size_t attention_backward_workspace(const AttentionInputs& inputs,
                                          const AttentionConfig& config,
                                          int workers) {
-  return backward_bytes(check_problem(kBackward, inputs, config), workers);
+  const Problem problem = check_problem(kBackward, inputs, config);
+  const Path path = choose_path(kBackward, problem, Direction::kBackward);
+  return bytes_of(problem, path, Direction::kBackward, workers);
 }
 
 void attention_forward(const AttentionInputs& inputs,
@@ -73,9 +131,18 @@ void attention_forward(const AttentionInputs& inputs,
                        std::span<std::byte> workspace, Parallel& parallel) {
   const Problem problem = check_problem(kForward, inputs, config);
   check_results(kForward, problem, results);
-  check_workspace(kForward, workspace.size(),
-                  forward_bytes(problem, parallel.workers()));
-  const auto run = problem.compute == DType::kF64 ? forward_f64 : forward_f32;
+  const Path path = choose_path(kForward, problem, Direction::kForward);
+  check_workspace(
+      kForward, workspace.size(),
+      bytes_of(problem, path, Direction::kForward, parallel.workers()));
+  const bool wide = problem.compute == DType::kF64;
+  if (path == Path::kLinear && results.stats.empty()) {
+    const auto run = wide ? linear_forward_f64 : linear_forward_f32;
+    if (run(problem, results, workspace.data(), parallel) == 0 ||
+        !goes_dense(kForward, problem))
+      return;
+  }
+  const auto run = wide ? forward_f64 : forward_f32;
   run(problem, results, workspace.data(), parallel);
 }
 
@@ -86,9 +153,18 @@ void attention_backward(const AttentionInputs& inputs,
                         std::span<std::byte> workspace, Parallel& parallel) {
   const Problem problem = check_problem(kBackward, inputs, config);
   check_backward(kBackward, problem, backward, gradients);
-  check_workspace(kBackward, workspace.size(),
-                  backward_bytes(problem, parallel.workers()));
-  const auto run = problem.compute == DType::kF64 ? backward_f64 : backward_f32;
+  const Path path = choose_path(kBackward, problem, Direction::kBackward);
+  check_workspace(
+      kBackward, workspace.size(),
+      bytes_of(problem, path, Direction::kBackward, parallel.workers()));
+  const bool wide = problem.compute == DType::kF64;
+  if (path == Path::kLinear) {
+    const auto run = wide ? linear_backward_f64 : linear_backward_f32;
+    if (run(problem, backward, gradients, workspace.data(), parallel) == 0 ||
+        !goes_dense(kBackward, problem))
+      return;
+  }
+  const auto run = wide ? backward_f64 : backward_f32;
   run(problem, backward, gradients, workspace.data(), parallel);
 }
 

@@ -5,10 +5,6 @@
 namespace polyattn {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Rows that lie apart, or in another type, are brought together first: they
 // would cost more cache and page entries than the copy costs time.
 bool needs_copy(const ConstTensor& t, DType compute) {

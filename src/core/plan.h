@@ -13,6 +13,10 @@
 
 namespace polyattn {
 
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // Elements from row to row of a copy: an odd number of cache lines, so that a
 // column spreads over all sets of the first-level cache.
 template <typename T>

@@ -13,6 +13,9 @@
 namespace polyattn {
 namespace {
 
+// Longer chunks would gain nothing and cost memory.
+constexpr std::int64_t kMostChunk = 1 << 16;
+
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 // Sum and product of non-negative numbers; kMax if they do not fit.
@@ -205,6 +208,10 @@ void check_config(const Checker& check, const AttentionConfig& config) {
                 "compute type ",
                 known(config.compute) ? name_of(config.compute) : "?",
                 " is neither f32 nor f64");
+  check.require(config.path <= Path::kLinear, "unknown path ",
+                static_cast<int>(config.path));
+  check.require(config.chunk >= 0 && config.chunk <= kMostChunk, "chunk ",
+                config.chunk, " is not in 0 .. ", kMostChunk);
 }
 
 std::int64_t longest(std::span<const std::int64_t> offsets) {
@@ -302,6 +309,8 @@ Problem check_problem(const char* op, const AttentionInputs& inputs,
   p.activation = config.activation;
   p.causal = config.causal;
   p.compute = config.compute;
+  p.path = config.path;
+  p.chunk = config.chunk;
   set_sizes(check, p);
   const std::int64_t width = std::max<std::int64_t>(p.d, 1);
   p.scale = config.scale.value_or(1 / std::sqrt(static_cast<double>(width)));

@@ -25,6 +25,8 @@ struct Problem {
   double scale = 1;
   Causal causal = Causal::kNone;
   DType compute = DType::kF32;
+  Path path = Path::kAuto;
+  std::int64_t chunk = 0;
   // n and m are those of the longest sequence.
   std::int64_t batch = 0, heads = 0, kv_heads = 0, n = 0, m = 0, d = 0, e = 0;
 

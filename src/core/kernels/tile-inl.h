@@ -82,6 +82,9 @@ struct Operands {
   T* HWY_RESTRICT c;
   std::int64_t ldc;
   int power = 1;  // 1 to 4: what A along rows gives is raised to it
+  // Add to C what was summed apart from it: the rounding of a long sum over
+  // many calls then grows with their number, not with that of its terms.
+  bool apart = false;
 };
 
 // One k step.
@@ -117,6 +120,17 @@ HWY_INLINE void Raise(int power, VecOf<T> (&acc)[MR][NV]) {
   if (power == 4) each(square);
 }
 
+template <int MR, int NV, typename T>
+HWY_INLINE void AddTo(const Operands<T>& p, VecOf<T> (&acc)[MR][NV]) {
+  const Tag<T> d;
+  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
+    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      acc[r][v] =
+          hn::Add(acc[r][v], hn::LoadU(d, p.c + r * p.ldc + v * kLanes<T>));
+    });
+  });
+}
+
 template <int MR, int NV, Walk W, typename T>
 HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
                      bool accumulate) {
@@ -142,6 +156,7 @@ HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
   }
   for (; k > 0; --k, a += next, b += ldb) TileStep<MR, NV, W>(a, lda, b, acc);
   if constexpr (W == Walk::kAlongRows) Raise<MR, NV, T>(p.power, acc);
+  if (p.apart) AddTo<MR, NV, T>(p, acc);
   Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
     Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
       hn::StoreU(acc[r][v], d, p.c + r * p.ldc + v * L);

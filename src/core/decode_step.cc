@@ -1,0 +1,238 @@
+#include "core/decode_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "core/kernels/kernels.h"
+#include "core/linear_plan.h"
+
+namespace polyattn {
+namespace {
+
+std::string text_of_size(const Extents& size) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < size.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(size[i]);
+  return text + "]";
+}
+
+void require_rows(const char* op, const char* name, const ConstTensor& t,
+                  const Extents& size) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument("[" + std::string(op) + "] " + name + what);
+  };
+  if (t.size != size)
+    refuse(" of size " + text_of_size(t.size) + " != " + text_of_size(size));
+  if (t.dtype > DType::kF64) refuse(" is of an unknown type");
+  if (t.size[3] > 1 && t.stride[3] != 1)
+    refuse(" has a stride of " + std::to_string(t.stride[3]) +
+           " in its last dimension, not 1");
+  if (element_count(t.size) > 0 && t.data == nullptr) refuse(" has no data");
+}
+
+const std::byte* bytes_at(const ConstTensor& t, std::int64_t index) {
+  return static_cast<const std::byte*>(t.data) +
+         index * static_cast<std::int64_t>(size_of(t.dtype));
+}
+
+template <typename T>
+std::size_t linear_room(const Problem& p, int strip, int workers) {
+  Arena arena(nullptr);
+  LinearStorage<T>(arena, p, plan_linear(p, strip, 1), 0, 0, workers);
+  return arena.used() + Arena::kAlignment;
+}
+
+std::size_t dense_room(const Problem& p, int workers) {
+  Arena arena(nullptr);
+  if (p.compute == DType::kF64) {
+    ForwardStorage<double>(arena, p, plan_forward(p, strip_f64()), workers);
+  } else {
+    ForwardStorage<float>(arena, p, plan_forward(p, strip_f32()), workers);
+  }
+  return arena.used() + Arena::kAlignment;
+}
+
+// Memory that stays with the thread: a step should not wait for the pages of
+// fresh memory.
+std::byte* room_of(std::size_t bytes) {
+  thread_local std::vector<std::byte> room;
+  if (room.size() < bytes) room.resize(bytes);
+  return room.data();
+}
+
+template <typename T>
+T* array_of(std::size_t count, int which) {
+  thread_local std::vector<T> arrays[2];
+  if (arrays[which].size() < count) arrays[which].resize(count);
+  return arrays[which].data();
+}
+
+template <typename T>
+void fold_typed(const Problem& p, std::byte* sums, Parallel& parallel) {
+  const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
+  std::byte* room = room_of(linear_room<T>(p, strip, parallel.workers()));
+  fold_keys(p, reinterpret_cast<T*>(sums), room, parallel);
+}
+
+}  // namespace
+
+Problem decode_problem(const char* op, const DecodeShape& shape,
+                       const DecodeOptions& options) {
+  AttentionInputs in;
+  const auto empty = [&](std::int64_t heads, std::int64_t width) {
+    const Extents size = {1, heads, 0, width};
+    return ConstTensor{nullptr, options.storage, size,
+                       contiguous_strides(size)};
+  };
+  in.q = empty(shape.heads, shape.d);
+  in.k = empty(shape.kv_heads, shape.d);
+  in.v = empty(shape.kv_heads, shape.e);
+  return check_problem(op, in,
+                       {.activation = options.activation,
+                        .scale = options.scale,
+                        .causal = Causal::kLast,
+                        .compute = options.compute,
+                        .path = Path::kDense});
+}
+
+void check_decode_inputs(const char* op, const DecodeShape& s,
+                         const DecodeInputs& in, const Tensor& o) {
+  const std::int64_t tokens = in.q.size[2];
+  require_rows(op, "q", in.q, {s.batch, s.heads, tokens, s.d});
+  require_rows(op, "k", in.k, {s.batch, s.kv_heads, tokens, s.d});
+  require_rows(op, "v", in.v, {s.batch, s.kv_heads, tokens, s.e});
+  require_rows(op, "o", o, {s.batch, s.heads, tokens, s.e});
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument("[" + std::string(op) + "] " + what);
+  };
+  if (in.counts.empty()) return;
+  if (std::ssize(in.counts) != s.batch)
+    refuse(std::to_string(in.counts.size()) + " counts for a batch of " +
+           std::to_string(s.batch));
+  for (const std::int64_t count : in.counts)
+    if (count < 0 || count > tokens)
+      refuse("a count of " + std::to_string(count) + " of " +
+             std::to_string(tokens) + " tokens");
+}
+
+ConstTensor member_rows(const ConstTensor& t, std::int64_t member,
+                        std::int64_t token, std::int64_t count) {
+  ConstTensor part = t;
+  part.data = bytes_at(t, row_offset(t.stride, member, 0, token));
+  part.size = {1, t.size[1], count, t.size[3]};
+  return part;
+}
+
+bool rows_finite(const ConstTensor& t) {
+  for (std::int64_t h = 0; h < t.size[1]; ++h)
+    for (std::int64_t i = 0; i < t.size[2]; ++i)
+      for (std::int64_t c = 0; c < t.size[3]; ++c)
+        if (!std::isfinite(load_element(t.data, t.dtype,
+                                        row_offset(t.stride, 0, h, i) + c)))
+          return false;
+  return true;
+}
+
+void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
+               std::int64_t capacity, DType dtype) {
+  const auto row = static_cast<std::size_t>(shape.width) * size_of(dtype);
+  std::vector<std::byte> fresh(static_cast<std::size_t>(shape.heads) *
+                               static_cast<std::size_t>(capacity) * row);
+  for (std::int64_t h = 0; h < shape.heads && shape.used > 0; ++h)
+    std::memcpy(
+        fresh.data() + static_cast<std::size_t>(h * capacity) * row,
+        rows.data() + static_cast<std::size_t>(h * shape.capacity) * row,
+        static_cast<std::size_t>(shape.used) * row);
+  rows = std::move(fresh);
+}
+
+void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
+               std::int64_t count, const Tensor& cache, std::int64_t at) {
+  const std::int64_t width = from.size[3];
+  for (std::int64_t h = 0; h < from.size[1]; ++h) {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t src = row_offset(from.stride, member, h, token + r);
+      const std::int64_t dst = row_offset(cache.stride, 0, h, at + r);
+      if (from.dtype == cache.dtype) {
+        std::memcpy(const_cast<std::byte*>(bytes_at(cache, dst)),
+                    bytes_at(from, src),
+                    static_cast<std::size_t>(width) * size_of(from.dtype));
+        continue;
+      }
+      for (std::int64_t c = 0; c < width; ++c)
+        store_element(cache.data, cache.dtype, dst + c,
+                      load_element(from.data, from.dtype, src + c));
+    }
+  }
+}
+
+void run_dense(const Problem& p, const AttentionResults& results,
+               Parallel& parallel) {
+  std::byte* room = room_of(dense_room(p, parallel.workers()));
+  const auto run = p.compute == DType::kF64 ? forward_f64 : forward_f32;
+  run(p, results, room, parallel);
+}
+
+void fold_cached(const Problem& p, std::byte* sums, Parallel& parallel) {
+  if (p.compute == DType::kF64) return fold_typed<double>(p, sums, parallel);
+  fold_typed<float>(p, sums, parallel);
+}
+
+template <typename T>
+bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
+                 const Tensor& o, Parallel& parallel) {
+  const bool by_sum = p.activation.divisor == Divisor::kSum;
+  const double sign = by_sum ? constant_sign(p.activation) : 1;
+  const std::int64_t width = state_width(p.e + (by_sum ? 1 : 0));
+  const auto rows = static_cast<std::size_t>(p.heads * p.n);
+  T* sums = array_of<T>(rows * static_cast<std::size_t>(width), 0);
+  T* own = array_of<T>(rows * static_cast<std::size_t>(p.e), 1);
+  RowState* states = array_of<RowState>(rows, 0);
+
+  Problem all = p;
+  all.causal = Causal::kNone;
+  const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
+  apply_state(all, reinterpret_cast<T*>(state), sums,
+              room_of(linear_room<T>(all, strip, parallel.workers())),
+              parallel);
+  Problem raw = p;
+  if (!by_sum) raw.activation.divisor = Divisor::kOne;
+  run_dense(raw,
+            {.o = view(own, {1, p.heads, p.n, p.e}), .rows = {states, rows}},
+            parallel);
+
+  bool fine = true;
+  for (std::int64_t h = 0; h < p.heads; ++h) {
+    for (std::int64_t i = 0; i < p.n; ++i) {
+      const std::int64_t row = h * p.n + i;
+      double scale =
+          p.activation.row_scale(static_cast<double>(length - p.n + i + 1));
+      double size = 1;
+      if (by_sum) {
+        size = states[row].scale == 0 ? 0 : 1 / states[row].scale;
+        const double z =
+            size + sign * static_cast<double>(sums[row * width + p.e]);
+        scale = std::isfinite(z) ? (z > 0 ? 1 / z : 0) : NAN;
+      }
+      const std::int64_t at = row_offset(o.stride, 0, h, i);
+      for (std::int64_t c = 0; c < p.e; ++c) {
+        const double x = (static_cast<double>(own[row * p.e + c]) * size +
+                          static_cast<double>(sums[row * width + c])) *
+                         scale;
+        fine = fine && std::isfinite(x);
+        store_element(o.data, o.dtype, at + c, x);
+      }
+    }
+  }
+  return fine;
+}
+
+template bool attend_sums<float>(const Problem&, std::byte*, std::int64_t,
+                                 const Tensor&, Parallel&);
+template bool attend_sums<double>(const Problem&, std::byte*, std::int64_t,
+                                  const Tensor&, Parallel&);
+
+}  // namespace polyattn

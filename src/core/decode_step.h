@@ -1,0 +1,52 @@
+// The parts of a step of decoding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.h"
+#include "polyattn/decode.h"
+
+namespace polyattn {
+
+// An empty call of one sequence with this shape and these options, causal, the
+// last query aligned with the last key.
+Problem decode_problem(const char* op, const DecodeShape& shape,
+                       const DecodeOptions& options);
+
+// Throws std::invalid_argument.
+void check_decode_inputs(const char* op, const DecodeShape& shape,
+                         const DecodeInputs& inputs, const Tensor& o);
+
+// Tokens t .. t + count - 1 of a member of the batch.
+ConstTensor member_rows(const ConstTensor& t, std::int64_t member,
+                        std::int64_t token, std::int64_t count);
+
+bool rows_finite(const ConstTensor& t);
+
+// Rows [heads, capacity, width], of which `used` are to be kept.
+struct RowsShape {
+  std::int64_t heads, used, capacity, width;
+};
+void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
+               std::int64_t capacity, DType dtype);
+
+// Tokens of a member of the batch to rows `at` and on of a cache.
+void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
+               std::int64_t count, const Tensor& cache, std::int64_t at);
+
+// Attention on the dense path.
+void run_dense(const Problem& problem, const AttentionResults& results,
+               Parallel& parallel);
+
+// The cached keys and values of a problem into the sums.
+void fold_cached(const Problem& problem, std::byte* sums, Parallel& parallel);
+
+// Attention on cached tokens and sums; `length` counts both. False if something
+// that is not finite was written. T is float or double.
+template <typename T>
+bool attend_sums(const Problem& problem, std::byte* sums, std::int64_t length,
+                 const Tensor& o, Parallel& parallel);
+
+}  // namespace polyattn
