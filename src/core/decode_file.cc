@@ -36,7 +36,10 @@ class Writer {
     raw(std::as_bytes(std::span(s)));
   }
   void raw(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (bytes.empty()) return;
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + bytes.size());
+    std::memcpy(bytes_.data() + at, bytes.data(), bytes.size());
   }
   std::vector<std::byte> finish() {
     number(checksum(bytes_));

@@ -1,0 +1,261 @@
+#include "polyattn/norms.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/linear_plan.h"
+#include "core/planner.h"
+#include "core/problem.h"
+
+namespace polyattn {
+namespace {
+
+constexpr char kNorms[] = "attention_norms";
+
+using Coefficients = std::vector<double>;
+
+Coefficients times(const Coefficients& a, const Coefficients& b) {
+  Coefficients product(a.size() + b.size() - 1);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < b.size(); ++j) product[i + j] += a[i] * b[j];
+  return product;
+}
+
+Coefficients derivative(const Coefficients& a) {
+  Coefficients slope(std::max<std::size_t>(a.size(), 2) - 1);
+  for (std::size_t i = 1; i < a.size(); ++i)
+    slope[i - 1] = static_cast<double>(i) * a[i];
+  return slope;
+}
+
+// The polynomials whose sums over a row are wanted.
+struct RowPolynomials {
+  Coefficients weight;                // w, for `sum`
+  Coefficients weight_sq;             // w^2
+  Coefficients derivative_sq;         // w'^2
+  Coefficients derivative_sq_weight;  // w'^2 w, for `sum`
+};
+
+RowPolynomials polynomials_of(const Activation& a) {
+  const Coefficients w(a.coefficient.begin(),
+                       a.coefficient.begin() + a.degree + 1);
+  const Coefficients slope = derivative(w);
+  RowPolynomials result{{}, times(w, w), times(slope, slope), {}};
+  if (a.divisor != Divisor::kSum) return result;
+  result.weight = w;
+  result.derivative_sq_weight = times(result.derivative_sq, w);
+  return result;
+}
+
+// u of p(s) = c_0 + s u(s); nothing if it is zero.
+std::optional<Activation> rest_of(const Coefficients& p) {
+  Activation u;
+  u.kind = ActivationKind::kPolynomial;
+  u.divisor = Divisor::kOne;
+  bool any = false;
+  for (std::size_t i = 1; i < p.size(); ++i) {
+    if (p[i] == 0) continue;
+    any = true;
+    u.degree = static_cast<int>(i) - 1;
+    u.coefficient[i - 1] = p[i];
+  }
+  if (!any) return std::nullopt;
+  return u;
+}
+
+bool too_high(const Coefficients& p) {
+  return p.size() > static_cast<std::size_t>(kMaxDegree) + 2;
+}
+
+// The norms of one call, by way of sums over rows.
+class LinearNorms {
+ public:
+  LinearNorms(const Problem& p, const AttentionInputs& in,
+              const AttentionConfig& config, Parallel& parallel)
+      : p_(p), in_(in), config_(config), parallel_(parallel) {
+    in_.v = in_.k;
+    config_.path = Path::kLinear;
+    rows_.resize(static_cast<std::size_t>(in_.q.size[0] * in_.q.size[1] *
+                                          in_.q.size[2]));
+    counts_.assign(rows_.size(), 0);
+    o_.resize(rows_.size() * static_cast<std::size_t>(p.d) *
+              size_of(config.compute));
+    count_rows();
+  }
+
+  void run(std::span<AttentionNormsSq> norms) {
+    const RowPolynomials sums = polynomials_of(config_.activation);
+    const std::vector<double> weight = row_sums(sums.weight);
+    const std::vector<double> weight_sq = row_sums(sums.weight_sq);
+    const std::vector<double> slope_sq = row_sums(sums.derivative_sq);
+    const std::vector<double> mixed = row_sums(sums.derivative_sq_weight);
+    for (std::int64_t b = 0; b < p_.batch; ++b) {
+      for (std::int64_t h = 0; h < p_.heads; ++h) {
+        AttentionNormsSq total;
+        for (std::int64_t i = 0; i < p_.sequence(b).n; ++i) {
+          const auto r = static_cast<std::size_t>(p_.row_index(b, h, i));
+          add(total, counts_[r], sums.weight.empty() ? 0 : weight[r],
+              weight_sq[r], slope_sq[r], mixed.empty() ? 0 : mixed[r]);
+        }
+        norms[static_cast<std::size_t>(b * p_.heads + h)] = total;
+      }
+    }
+  }
+
+ private:
+  // The rows' own numbers of keys, by way of their divisor.
+  void count_rows() {
+    AttentionConfig config = config_;
+    config.activation = Activation::parse("1/N");
+    forward(config);
+    for (std::size_t r = 0; r < rows_.size(); ++r)
+      counts_[r] = rows_[r].scale == 0 ? 0 : std::round(1 / rows_[r].scale);
+  }
+
+  void forward(const AttentionConfig& config) {
+    const Extents size = {in_.q.size[0], in_.q.size[1], in_.q.size[2], p_.d};
+    const AttentionResults results = {
+        view(o_.data(), config.compute, size), rows_, {}};
+    std::vector<std::byte> room(
+        attention_forward_workspace(in_, config, parallel_.workers()));
+    attention_forward(in_, config, results, room, parallel_);
+  }
+
+  // Sums of p(s_ij) over the keys j that row i sees.
+  std::vector<double> row_sums(const Coefficients& p) {
+    std::vector<double> sums(p.empty() ? 0 : rows_.size());
+    for (std::size_t r = 0; r < sums.size(); ++r) sums[r] = p[0] * counts_[r];
+    const std::optional<Activation> rest = rest_of(p);
+    if (!rest) return sums;
+    AttentionConfig config = config_;
+    config.activation = *rest;
+    forward(config);
+    for (std::int64_t b = 0; b < in_.q.size[0]; ++b)
+      for (std::int64_t h = 0; h < p_.heads; ++h)
+        for (std::int64_t i = 0; i < in_.q.size[2]; ++i) add_dot(sums, b, h, i);
+    return sums;
+  }
+
+  void add_dot(std::vector<double>& sums, std::int64_t b, std::int64_t h,
+               std::int64_t i) const {
+    const std::int64_t row = (b * p_.heads + h) * in_.q.size[2] + i;
+    const std::int64_t at = row_offset(in_.q.stride, b, h, i);
+    double dot = 0;
+    for (std::int64_t c = 0; c < p_.d; ++c)
+      dot += load_element(in_.q.data, in_.q.dtype, at + c) *
+             load_element(o_.data(), config_.compute, row * p_.d + c);
+    sums[static_cast<std::size_t>(row)] += p_.scale * dot;
+  }
+
+  // As row_end.h adds a row.
+  void add(AttentionNormsSq& total, double n, double weight, double weight_sq,
+           double slope_sq, double mixed) const {
+    const Activation& a = config_.activation;
+    if (n == 0) return;
+    double scale = a.row_scale(n);
+    if (a.divisor == Divisor::kSum) scale = weight == 0 ? 0 : 1 / weight;
+    const double c2 = scale * scale;
+    const double row = c2 * weight_sq;
+    total.weight += row;
+    total.jacobian += a.divisor == Divisor::kSum
+                          ? (1 + row) * c2 * slope_sq - 2 * c2 * scale * mixed
+                          : c2 * slope_sq;
+  }
+
+  const Problem& p_;
+  AttentionInputs in_;
+  AttentionConfig config_;
+  Parallel& parallel_;
+  std::vector<RowState> rows_;
+  std::vector<double> counts_;
+  std::vector<std::byte> o_;
+};
+
+// Why the norms have no linear time; empty if they have.
+std::string norms_obstacle(const Problem& p) {
+  const std::string obstacle = linear_obstacle(p);
+  if (!obstacle.empty()) return obstacle;
+  const RowPolynomials sums = polynomials_of(p.activation);
+  if (too_high(sums.weight_sq) || too_high(sums.derivative_sq_weight))
+    return "the squares of " + p.activation.to_string() +
+           " have too high a degree";
+  return {};
+}
+
+// Seconds of both ways.
+bool linear_is_faster(const Problem& p) {
+  const PathCosts costs = path_costs();
+  const RowPolynomials sums = polynomials_of(p.activation);
+  double linear = 0;
+  for (const Coefficients* c :
+       {&sums.weight, &sums.weight_sq, &sums.derivative_sq,
+        &sums.derivative_sq_weight}) {
+    const std::optional<Activation> rest = rest_of(*c);
+    if (!rest) continue;
+    Problem sub = p;
+    sub.activation = *rest;
+    sub.e = p.d;
+    if (!linear_obstacle(sub).empty()) return false;
+    linear += predict_linear(sub, Direction::kForward, costs.forward);
+  }
+  Problem dense = p;
+  dense.e = 1;
+  return linear <
+         predict_dense(dense, Direction::kForward, costs.forward);
+}
+
+void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
+                 std::span<AttentionNormsSq> norms, Parallel& parallel) {
+  // Values of one column are enough: the first of the keys.
+  in.v = in.k;
+  in.v.size[3] = std::min<std::int64_t>(p.d, 1);
+  config.path = Path::kDense;
+  const Extents size = {in.q.size[0], in.q.size[1], in.q.size[2],
+                        in.v.size[3]};
+  std::vector<std::byte> o(static_cast<std::size_t>(element_count(size)) *
+                           size_of(config.compute));
+  std::vector<AttentionStats> stats(norms.size());
+  std::vector<std::byte> room(
+      attention_forward_workspace(in, config, parallel.workers()));
+  attention_forward(in, config,
+                    {view(o.data(), config.compute, size), {}, stats}, room,
+                    parallel);
+  for (std::size_t i = 0; i < norms.size(); ++i)
+    norms[i] = {stats[i].weight_sq, stats[i].jacobian_sq};
+}
+
+}  // namespace
+
+Path attention_norms(const AttentionInputs& inputs,
+                     const AttentionConfig& config,
+                     std::span<AttentionNormsSq> norms, Parallel& parallel) {
+  AttentionInputs in = inputs;
+  in.v = in.k;
+  const Problem p = check_problem(kNorms, in, config);
+  if (std::ssize(norms) != p.batch * p.heads)
+    throw std::invalid_argument("[" + std::string(kNorms) + "] " +
+                                std::to_string(norms.size()) + " norms for " +
+                                std::to_string(p.batch) + " x " +
+                                std::to_string(p.heads) + " heads");
+  const std::string obstacle = norms_obstacle(p);
+  if (config.path == Path::kLinear && !obstacle.empty())
+    throw std::invalid_argument("[" + std::string(kNorms) +
+                                "] no linear path: " + obstacle);
+  const bool linear =
+      obstacle.empty() && config.path != Path::kDense &&
+      (config.path == Path::kLinear || linear_is_faster(p));
+  if (linear) {
+    LinearNorms(p, in, config, parallel).run(norms);
+  } else {
+    dense_norms(p, in, config, norms, parallel);
+  }
+  return linear ? Path::kLinear : Path::kDense;
+}
+
+}  // namespace polyattn
