@@ -76,6 +76,12 @@ class DecodeState {
   // the inputs are: the state is of no use then.
   void step(const DecodeInputs& inputs, const Tensor& o, Parallel& parallel);
 
+  // Reads tokens of which no result is wanted, k [B, G, T, D] and v
+  // [B, G, T, E], as step() would: a prefix without the cost of its queries.
+  // Sums that overflow are noticed by the next step().
+  void append(const ConstTensor& k, const ConstTensor& v,
+              std::span<const std::int64_t> counts, Parallel& parallel);
+
   const DecodeShape& shape() const { return shape_; }
   const DecodeOptions& options() const { return options_; }
   // Tokens that a member has read.

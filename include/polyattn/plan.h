@@ -5,7 +5,8 @@
 // times that are measured once on a machine, in some milliseconds, by the first
 // call for which they matter. They are kept in the file plan-TARGET.txt of
 // $POLYATTN_CACHE, else $XDG_CACHE_HOME/polyattn, else ~/.cache/polyattn, so
-// that every later process decides the same. The environment variable
+// that every later process decides the same; where that cannot be written,
+// times of another machine are used instead. The environment variable
 // POLYATTN_PLAN (dense, linear or auto) overrides the choice of Path::kAuto;
 // calls that have no linear path stay dense.
 #pragma once
@@ -43,7 +44,7 @@ struct PathCosts {
 PathCosts measure_path_costs();
 
 // Those in use for the present target: set, else read from the file, else
-// measured (and written).
+// measured and written, else the usual ones.
 PathCosts path_costs();
 
 // Uses these from now on, for the present target, and writes them to the file

@@ -63,6 +63,7 @@ def attention(
     activation: str = "softmax",
     coefficients: Optional[Tensor] = None,
     causal_alignment: str = "upper_left",
+    path: str = "auto",
     return_norms: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]:
     """Attention whose weights are any formula of the scores.
@@ -89,6 +90,9 @@ def attention(
             gradient.
         causal_alignment: "upper_left", the first query is aligned with the
             first key; or "lower_right", the last with the last.
+        path: "dense", or "linear" for a polynomial, whose time grows linearly
+            with the length; "auto" takes whichever is expected to be faster.
+            Norms are computed on the dense path.
         return_norms: also return the AttentionNorms, from the same pass.
 
     Returns:
@@ -103,6 +107,7 @@ def attention(
     )
     check_type("attention", "activation", activation, str)
     check_type("attention", "causal_alignment", causal_alignment, str)
+    check_type("attention", "path", path, str)
     check_type("attention", "dropout_p", dropout_p, Real)
     check_type("attention", "scale", scale, Real, _NoneType)
     ops = torch.ops.polyattn
@@ -120,9 +125,10 @@ def attention(
             activation=activation,
             coefficients=coefficients,
             causal_alignment=causal_alignment,
+            path=path,
         )
     except RuntimeError:
-        _check_values(activation, causal_alignment)
+        _check_values(activation, causal_alignment, path)
         raise
     return (result[0], AttentionNorms(*result[1:])) if return_norms else result
 
@@ -133,8 +139,12 @@ def _check_tensors(**arguments: Any) -> None:
         check_type("attention", name, value, Tensor, *optional)
 
 
-def _check_values(formula: str, causal_alignment: str) -> None:
+def _check_values(formula: str, causal_alignment: str, path: str) -> None:
     """After a failure: was it a wrong value rather than a wrong tensor?"""
+    if path not in ("auto", "dense", "linear"):
+        raise ValueError(
+            f"[attention] path is '{path}', expected 'auto', 'dense' or 'linear'"
+        )
     if causal_alignment not in ("upper_left", "lower_right"):
         raise ValueError(
             f"[attention] causal_alignment is '{causal_alignment}', expected "

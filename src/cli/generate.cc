@@ -33,6 +33,16 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
   app_->add_option("--seed", o.seed, "Of the random numbers")
       ->capture_default_str();
   app_->add_option("--stop", o.stop, "End behind this text");
+  app_->add_option("--mode", mode_,
+                   "What stands for the text that was read: cache (keys and "
+                   "values), state (sums over a polynomial's features, of "
+                   "constant size), or auto (whichever is smaller)")
+      ->check(CLI::IsMember({"auto", "cache", "state"}))
+      ->capture_default_str();
+  app_->add_option("--window", o.window,
+                   "Look back on so many bytes at most, beginning anew with "
+                   "the latter half beyond them; 0: on everything. Default: "
+                   "the context of the training; with a state, everything");
   app_->add_flag("--best", o.best,
                  "The weights of the best evaluation, not the last ones");
   app_->add_option("--threads", o.threads, "Threads; default: all cores")
@@ -53,6 +63,8 @@ train::GenerateResult GenerateCommand::write() const {
 
 int GenerateCommand::run() {
   if (options_.threads == 0) options_.threads = hardware_threads();
+  if (mode_ == "cache") options_.mode = DecodeMode::kCache;
+  if (mode_ == "state") options_.mode = DecodeMode::kSums;
   const StopSignals signals;
   if (!json_) print_text(options_.prompt);
   const train::GenerateResult result = write();
@@ -61,12 +73,18 @@ int GenerateCommand::run() {
     const nlohmann::ordered_json json = {{"prompt", options_.prompt},
                                          {"text", result.text},
                                          {"seconds", result.seconds},
-                                         {"bytes_per_second", speed}};
+                                         {"bytes_per_second", speed},
+                                         {"window", result.window},
+                                         {"training_context", result.context},
+                                         {"state_bytes", result.state_bytes},
+                                         {"state", result.sums}};
     print_json(json);
   } else {
     print_text("\n");
-    fmt::print(stderr, "({} bytes, {:.0f} a second)\n", result.text.size(),
-               speed);
+    fmt::print(stderr, "({} bytes, {:.0f} a second; {} of {:.1f} KB)\n",
+               result.text.size(), speed,
+               result.sums ? "a state" : "keys and values",
+               static_cast<double>(result.state_bytes) / 1024);
   }
   return StopSignals::stopped() ? kExitInterrupted : kExitDone;
 }

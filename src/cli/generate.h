@@ -18,6 +18,7 @@ class GenerateCommand : public Command {
 
   CLI::App* app_;
   train::GenerateOptions options_;
+  std::string mode_ = "auto";
   bool json_ = false;
 };
 

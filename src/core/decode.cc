@@ -109,24 +109,28 @@ void DecodeState::select(std::span<const std::int64_t> index) {
   shape_.batch = std::ssize(members_);
 }
 
-// One call of step().
+// One call of step(), or of append(): then there is no output.
 class DecodeState::Step {
  public:
-  Step(DecodeState& state, const DecodeInputs& in, const Tensor& o,
+  Step(DecodeState& state, const DecodeInputs& in, const Tensor* o,
        Parallel& parallel)
       : s_(state), in_(in), o_(o), parallel_(parallel) {}
 
   void run() {
-    check_decode_inputs(kDecode, s_.shape_, in_, o_);
+    if (o_ != nullptr) {
+      check_decode_inputs(kDecode, s_.shape_, in_, *o_);
+    } else {
+      check_decode_tokens(kDecode, s_.shape_, in_, in_.k.size[2]);
+    }
     for (std::int64_t b = 0; b < s_.shape_.batch; ++b) {
       const std::int64_t count = in_.counts.empty()
-                                     ? in_.q.size[2]
+                                     ? in_.k.size[2]
                                      : in_.counts[static_cast<std::size_t>(b)];
       Member& member = s_.members_[static_cast<std::size_t>(b)];
       for (std::int64_t t = 0; t < count;) {
         const std::int64_t piece = piece_of(member, count - t);
         append(member, b, t, piece);
-        attend(member, b, t, piece);
+        if (o_ != nullptr) attend(member, b, t, piece);
         if (s_.features_ > 0 && member.cached >= limit_of(member)) fold(member);
         t += piece;
       }
@@ -174,7 +178,7 @@ class DecodeState::Step {
     Problem p = decode_problem(kDecode, s_.shape_, s_.options_);
     p.n = piece;
     p.m = m.cached;
-    p.in.q = member_rows(in_.q, b, t, piece);
+    if (piece > 0) p.in.q = member_rows(in_.q, b, t, piece);
     p.in.k = cache(m.k, m, s_.shape_.d);
     p.in.v = cache(m.v, m, s_.shape_.e);
     p.in.k.size[2] = p.in.v.size[2] = m.cached;
@@ -183,8 +187,8 @@ class DecodeState::Step {
 
   void attend(Member& m, std::int64_t b, std::int64_t t, std::int64_t piece) {
     const Problem p = problem_of(m, b, t, piece);
-    Tensor out = o_;
-    const ConstTensor rows = member_rows(o_, b, t, piece);
+    Tensor out = *o_;
+    const ConstTensor rows = member_rows(out, b, t, piece);
     out.data = const_cast<void*>(rows.data);
     out.size = rows.size;
     if (m.sums.empty()) return run_dense(p, {.o = out}, parallel_);
@@ -223,13 +227,20 @@ class DecodeState::Step {
 
   DecodeState& s_;
   const DecodeInputs& in_;
-  const Tensor& o_;
+  const Tensor* o_;
   Parallel& parallel_;
 };
 
 void DecodeState::step(const DecodeInputs& inputs, const Tensor& o,
                        Parallel& parallel) {
-  Step(*this, inputs, o, parallel).run();
+  Step(*this, inputs, &o, parallel).run();
+}
+
+void DecodeState::append(const ConstTensor& k, const ConstTensor& v,
+                         std::span<const std::int64_t> counts,
+                         Parallel& parallel) {
+  const DecodeInputs inputs{.q = {}, .k = k, .v = v, .counts = counts};
+  Step(*this, inputs, nullptr, parallel).run();
 }
 
 }  // namespace polyattn

@@ -102,9 +102,14 @@ void check_decode_inputs(const char* op, const DecodeShape& s,
                          const DecodeInputs& in, const Tensor& o) {
   const std::int64_t tokens = in.q.size[2];
   require_rows(op, "q", in.q, {s.batch, s.heads, tokens, s.d});
+  check_decode_tokens(op, s, in, tokens);
+  require_rows(op, "o", o, {s.batch, s.heads, tokens, s.e});
+}
+
+void check_decode_tokens(const char* op, const DecodeShape& s,
+                         const DecodeInputs& in, std::int64_t tokens) {
   require_rows(op, "k", in.k, {s.batch, s.kv_heads, tokens, s.d});
   require_rows(op, "v", in.v, {s.batch, s.kv_heads, tokens, s.e});
-  require_rows(op, "o", o, {s.batch, s.heads, tokens, s.e});
   const auto refuse = [&](const std::string& what) {
     throw std::invalid_argument("[" + std::string(op) + "] " + what);
   };

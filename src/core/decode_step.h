@@ -15,9 +15,12 @@ namespace polyattn {
 Problem decode_problem(const char* op, const DecodeShape& shape,
                        const DecodeOptions& options);
 
-// Throws std::invalid_argument.
+// Throw std::invalid_argument. The second one leaves q and o aside; there are
+// to be so many tokens.
 void check_decode_inputs(const char* op, const DecodeShape& shape,
                          const DecodeInputs& inputs, const Tensor& o);
+void check_decode_tokens(const char* op, const DecodeShape& shape,
+                         const DecodeInputs& inputs, std::int64_t tokens);
 
 // Tokens t .. t + count - 1 of a member of the batch.
 ConstTensor member_rows(const ConstTensor& t, std::int64_t member,

@@ -94,7 +94,8 @@ std::string linear_obstacle(const Problem& p) {
            "polynomial";
   if (p.in.bias) return "a bias is added to the scores";
   if (!rows_share_mask(p)) return "the mask differs from row to row";
-  if (p.in.mask && p.in.mask->size[1] != 1 && p.heads != p.kv_heads)
+  if (p.in.mask && p.in.mask->size[1] != 1 && p.in.mask->stride[1] != 0 &&
+      p.heads != p.kv_heads)
     return "the mask differs among heads that share their keys";
   const std::int64_t features = count_features(a, p.d);
   if (features < 0 || features > kMostFeatures)

@@ -206,8 +206,7 @@ bool linear_is_faster(const Problem& p) {
   }
   Problem dense = p;
   dense.e = 1;
-  return linear <
-         predict_dense(dense, Direction::kForward, costs.forward);
+  return linear < predict_dense(dense, Direction::kForward, costs.forward);
 }
 
 void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
@@ -216,8 +215,7 @@ void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
   in.v = in.k;
   in.v.size[3] = std::min<std::int64_t>(p.d, 1);
   config.path = Path::kDense;
-  const Extents size = {in.q.size[0], in.q.size[1], in.q.size[2],
-                        in.v.size[3]};
+  const Extents size = {in.q.size[0], in.q.size[1], in.q.size[2], in.v.size[3]};
   std::vector<std::byte> o(static_cast<std::size_t>(element_count(size)) *
                            size_of(config.compute));
   std::vector<AttentionStats> stats(norms.size());
@@ -247,9 +245,8 @@ Path attention_norms(const AttentionInputs& inputs,
   if (config.path == Path::kLinear && !obstacle.empty())
     throw std::invalid_argument("[" + std::string(kNorms) +
                                 "] no linear path: " + obstacle);
-  const bool linear =
-      obstacle.empty() && config.path != Path::kDense &&
-      (config.path == Path::kLinear || linear_is_faster(p));
+  const bool linear = obstacle.empty() && config.path != Path::kDense &&
+                      (config.path == Path::kLinear || linear_is_faster(p));
   if (linear) {
     LinearNorms(p, in, config, parallel).run(norms);
   } else {

@@ -109,8 +109,9 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens_) {
   return logits(x);
 }
 
-torch::Tensor GptImpl::forward(const torch::Tensor& tokens_,
-                               std::vector<nn::KvCache>& caches) {
+template <typename Cache>
+torch::Tensor GptImpl::forward_cached(const torch::Tensor& tokens_,
+                                      std::vector<Cache>& caches) {
   TORCH_CHECK(caches.size() == blocks->size(), "[Gpt] ", caches.size(),
               " caches for ", blocks->size(), " blocks");
   torch::Tensor x = embed(tokens_, caches.front().length());
@@ -118,6 +119,21 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens_,
     x = blocks->at<nn::BlockImpl>(i).forward(x, caches[i]);
   }
   return logits(x);
+}
+
+torch::Tensor GptImpl::forward(const torch::Tensor& tokens_,
+                               std::vector<nn::KvCache>& caches) {
+  return forward_cached(tokens_, caches);
+}
+
+torch::Tensor GptImpl::forward(const torch::Tensor& tokens_,
+                               std::vector<nn::DecodeCache>& caches) {
+  return forward_cached(tokens_, caches);
+}
+
+std::vector<nn::DecodeCache> GptImpl::make_decode_caches(
+    DecodeMode mode) const {
+  return std::vector<nn::DecodeCache>(blocks->size(), nn::DecodeCache(mode));
 }
 
 std::vector<nn::KvCache> GptImpl::make_caches() const {

@@ -164,12 +164,17 @@ void AttentionImpl::look_closer(const Heads& heads,
   }
 }
 
+// What scores are multiplied by beside the learned scale, which is on q.
+double AttentionImpl::score_factor() const {
+  return options.learned_scale()
+             ? 1
+             : 1 / std::sqrt(static_cast<double>(head_dim()));
+}
+
 torch::Tensor AttentionImpl::weighted(const Heads& heads,
                                       const torch::Tensor& mask,
                                       Causal causal) {
-  const double scale = options.learned_scale()
-                           ? 1
-                           : 1 / std::sqrt(static_cast<double>(head_dim()));
+  const double scale = score_factor();
   const double dropout = is_training() ? options.dropout() : 0;
   if (!options.fused()) {
     TORCH_CHECK(!mask.defined(), "[Attention] fused(false) takes no mask");
@@ -219,6 +224,36 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
   heads.k = cache.keys();
   heads.v = cache.values();
   return attend(heads, {}, Causal::kLast);
+}
+
+// The formula, or what was learned of it, for each head if they differ.
+DecodeCall AttentionImpl::decode_call() const {
+  const Activation formula = Activation::parse(options.activation());
+  DecodeCall call{{formula}, score_factor()};
+  if (!coefficients.defined()) return call;
+  const torch::Tensor values = coefficients.detach()
+                                   .to(torch::kDouble)
+                                   .contiguous()
+                                   .view({-1, coefficients.size(-1)});
+  call.activations.assign(static_cast<std::size_t>(values.size(0)), formula);
+  for (std::int64_t h = 0; h < values.size(0); ++h) {
+    Activation& own = call.activations[static_cast<std::size_t>(h)];
+    for (std::int64_t i = 0; i < values.size(1); ++i)
+      own.coefficient[static_cast<std::size_t>(i)] =
+          values.data_ptr<double>()[h * values.size(1) + i];
+  }
+  return call;
+}
+
+torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
+                                     DecodeCache& cache) {
+  check_rows("x", x);
+  TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
+  TORCH_CHECK(!is_training() || options.dropout() == 0,
+              "[Attention] decoding has no dropout: call eval() first");
+  const Heads heads = project(x, cache.length());
+  const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
+  return out_proj->forward(o.transpose(1, 2).flatten(2));
 }
 
 torch::Tensor AttentionImpl::cross_forward(const torch::Tensor& x,

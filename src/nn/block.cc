@@ -31,6 +31,10 @@ torch::Tensor BlockImpl::forward(const torch::Tensor& x, KvCache& cache) {
   return finish(x, attention->forward(norm1->forward(x), cache));
 }
 
+torch::Tensor BlockImpl::forward(const torch::Tensor& x, DecodeCache& cache) {
+  return finish(x, attention->forward(norm1->forward(x), cache));
+}
+
 torch::Tensor BlockImpl::finish(const torch::Tensor& x,
                                 const torch::Tensor& attended) {
   torch::Tensor branch = attended;

@@ -12,11 +12,17 @@ template <typename Result>
 using Signature = Result(const at::Tensor&, const at::Tensor&,
                          const at::Tensor&, const OptionalTensor&, double, bool,
                          c10::optional<double>, bool, c10::string_view,
-                         const OptionalTensor&, c10::string_view);
+                         const OptionalTensor&, c10::string_view,
+                         c10::string_view);
 
 using Output = at::Tensor;
 using OutputAndNorms =
     std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+c10::string_view name_of(Path path) {
+  if (path == Path::kAuto) return "auto";
+  return path == Path::kDense ? "dense" : "linear";
+}
 
 template <typename Op>
 auto call_op(const Op& op, const at::Tensor& q, const at::Tensor& k,
@@ -24,7 +30,8 @@ auto call_op(const Op& op, const at::Tensor& q, const at::Tensor& k,
   const bool is_causal = o.causal() != Causal::kNone;
   return op.call(q, k, v, o.mask(), o.dropout(), is_causal, o.scale(), o.gqa(),
                  o.activation(), o.coefficients(),
-                 o.causal() == Causal::kLast ? "lower_right" : "upper_left");
+                 o.causal() == Causal::kLast ? "lower_right" : "upper_left",
+                 name_of(o.path()));
 }
 
 }  // namespace

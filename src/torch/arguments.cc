@@ -189,6 +189,7 @@ Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   call.scale = options.scale().value_or(1 / std::sqrt(width));
   call.causal = options.causal();
   call.dropout = options.dropout();
+  call.path = options.path();
   check_numbers(call);
   if (options.mask() && options.mask()->defined()) {
     check_mask_tensor(*options.mask(), q);

@@ -32,9 +32,14 @@ FusedResults evaluate(const Call& call, bool norms) {
   if (is_fused(call)) {
     return fused_forward({call.q, call.k, call.v, call.attn_mask,
                           call.coefficients, call.activation.to_string(),
-                          call.scale, static_cast<std::int64_t>(call.causal)},
+                          call.scale, static_cast<std::int64_t>(call.causal),
+                          static_cast<std::int64_t>(call.path)},
                          norms);
   }
+  TORCH_CHECK(call.path != Path::kLinear,
+              "[attention] no linear path: this call is not one of the "
+              "kernels', for its type, its device, dropout, or a gradient that "
+              "they do not have");
   FusedResults results{composed_attention(call), {}, {}};
   if (norms) results.norms = composed_norms(call, results.o.detach());
   return results;
@@ -59,12 +64,20 @@ Causal causal_of(bool on, c10::string_view alignment) {
   return alignment == "upper_left" ? Causal::kFirst : Causal::kLast;
 }
 
+Path path_of(c10::string_view name) {
+  TORCH_CHECK(name == "auto" || name == "dense" || name == "linear",
+              "[attention] path '", name,
+              "' is none of 'auto', 'dense' and 'linear'");
+  if (name == "auto") return Path::kAuto;
+  return name == "dense" ? Path::kDense : Path::kLinear;
+}
+
 Call call_of(const at::Tensor& query, const at::Tensor& key,
              const at::Tensor& value, const OptionalTensor& attn_mask,
              double dropout_p, bool is_causal, c10::optional<double> scale,
              bool enable_gqa, c10::string_view activation,
              const OptionalTensor& coefficients,
-             c10::string_view causal_alignment) {
+             c10::string_view causal_alignment, c10::string_view path) {
   return make_call(query, key, value,
                    AttentionOptions()
                        .activation({activation.data(), activation.size()})
@@ -73,7 +86,8 @@ Call call_of(const at::Tensor& query, const at::Tensor& key,
                        .causal(causal_of(is_causal, causal_alignment))
                        .scale(scale)
                        .gqa(enable_gqa)
-                       .coefficients(coefficients));
+                       .coefficients(coefficients)
+                       .path(path_of(path)));
 }
 
 template <typename... Arguments>
@@ -102,7 +116,8 @@ template <template <typename...> class Apply>
 using WithArguments =
     Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
           const OptionalTensor&, double, bool, c10::optional<double>, bool,
-          c10::string_view, const OptionalTensor&, c10::string_view>;
+          c10::string_view, const OptionalTensor&, c10::string_view,
+          c10::string_view>;
 
 template <typename... Arguments>
 struct AttentionOps {

@@ -30,6 +30,7 @@ void save_numbers(AutogradContext* ctx, const FusedCall& call) {
   ctx->saved_data["activation"] = call.activation;
   ctx->saved_data["scale"] = call.scale;
   ctx->saved_data["causal"] = call.causal;
+  ctx->saved_data["path"] = call.path;
 }
 
 FusedCall restore(AutogradContext* ctx, const variable_list& tensors) {
@@ -40,7 +41,8 @@ FusedCall restore(AutogradContext* ctx, const variable_list& tensors) {
           tensors[kCoefficients],
           ctx->saved_data["activation"].toStringRef(),
           ctx->saved_data["scale"].toDouble(),
-          ctx->saved_data["causal"].toInt()};
+          ctx->saved_data["causal"].toInt(),
+          ctx->saved_data["path"].toInt()};
 }
 
 at::Tensor composed_output(const FusedCall& call) {
@@ -202,11 +204,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> fused_forward_with_gradient(
     const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
     c10::string_view activation, double scale, std::int64_t causal,
-    bool norms) {
+    std::int64_t path, bool norms) {
   FusedCall call;
   call.activation = std::string(activation.data(), activation.size());
   call.scale = scale;
   call.causal = causal;
+  call.path = path;
   const variable_list results =
       FusedForward::apply(q, k, v, attn_mask, coefficients, call, norms);
   return {results[0], results[1], results[2]};

@@ -20,6 +20,7 @@ struct Call {
   double scale = 1;
   Causal causal = Causal::kNone;
   double dropout = 0;
+  Path path = Path::kAuto;
   std::vector<std::int64_t> leading;  // sizes of the output before N and E
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include <stdexcept>
 #include <vector>
 
 #include "polyattn/attention.h"
@@ -17,12 +18,25 @@ namespace {
 using OptionalTensor = c10::optional<at::Tensor>;
 
 AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
-                          double scale, std::int64_t causal) {
-  return {
-      .activation = parse_activation(activation),
-      .scale = scale,
-      .causal = static_cast<Causal>(causal),
-      .compute = q.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32};
+                          double scale, std::int64_t causal,
+                          std::int64_t path) {
+  return {.activation = parse_activation(activation),
+          .scale = scale,
+          .causal = static_cast<Causal>(causal),
+          .compute = q.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32,
+          .path = static_cast<Path>(path)};
+}
+
+// What the core refuses, or gives up, as torch's error.
+template <typename F>
+void call_core(F&& f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& error) {
+    TORCH_CHECK(false, error.what());
+  } catch (const std::overflow_error& error) {
+    TORCH_CHECK(false, error.what());
+  }
 }
 
 // Bytes from torch's allocator.
@@ -42,9 +56,11 @@ class Workspace {
 void run_forward(const Part& part, const AttentionResults& results) {
   TorchParallel parallel;
   const AttentionInputs in = part.inputs();
-  Workspace workspace(
-      attention_forward_workspace(in, part.config, parallel.workers()));
-  attention_forward(in, part.config, results, workspace.span(), parallel);
+  call_core([&] {
+    Workspace workspace(
+        attention_forward_workspace(in, part.config, parallel.workers()));
+    attention_forward(in, part.config, results, workspace.span(), parallel);
+  });
 }
 
 void copy_norms(const Part& part, const std::vector<AttentionStats>& stats,
@@ -66,10 +82,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> forward(
     const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
     c10::string_view activation, double scale, std::int64_t causal,
-    bool norms) {
+    std::int64_t path, bool norms) {
   const at::Tensor o = empty_output(q, v.size(3)), rows = empty_rows(q);
   const at::Tensor statistics = empty_norms(q, norms);
-  const AttentionConfig config = config_of(q, activation, scale, causal);
+  const AttentionConfig config = config_of(q, activation, scale, causal, path);
   for (const Part& part :
        parts_of({q, k, v, attn_mask.value_or(at::Tensor()),
                  coefficients.value_or(at::Tensor()), config})) {
@@ -137,13 +153,15 @@ struct Gradients {
   void run(const Part& part, const AttentionBackwardInputs& backward) {
     TorchParallel parallel;
     const AttentionInputs in = part.inputs();
-    Workspace workspace(
-        attention_backward_workspace(in, part.config, parallel.workers()));
-    attention_backward(in, part.config, backward,
-                       {.dq = dq.view_for(part, 1),
-                        .dk = dk.view_for(part, part.group),
-                        .dv = dv.view_for(part, part.group)},
-                       workspace.span(), parallel);
+    const AttentionGradients out = {.dq = dq.view_for(part, 1),
+                                    .dk = dk.view_for(part, part.group),
+                                    .dv = dv.view_for(part, part.group)};
+    call_core([&] {
+      Workspace workspace(
+          attention_backward_workspace(in, part.config, parallel.workers()));
+      attention_backward(in, part.config, backward, out, workspace.span(),
+                         parallel);
+    });
     dk.finish_part();
     dv.finish_part();
   }
@@ -154,7 +172,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward(
     const at::Tensor& v, const OptionalTensor& attn_mask,
     const OptionalTensor& coefficients, const at::Tensor& o,
     const at::Tensor& rows, c10::string_view activation, double scale,
-    std::int64_t causal, std::array<bool, 4> wanted) {
+    std::int64_t causal, std::int64_t path, std::array<bool, 4> wanted) {
   const bool no_heads = q.size(1) == 0;
   const auto totals =
       empty_gradients({q, k, v}, {wanted[0], wanted[1], wanted[2]});
@@ -163,7 +181,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward(
   const at::Tensor c = coefficients.value_or(at::Tensor());
   const at::Tensor dc =
       wanted[3] ? at::zeros(c.sizes(), at::kDouble) : at::Tensor();
-  const AttentionConfig config = config_of(q, activation, scale, causal);
+  const AttentionConfig config = config_of(q, activation, scale, causal, path);
   for (const Part& part :
        parts_of({q, k, v, attn_mask.value_or(at::Tensor()), c, config})) {
     const at::Tensor own_d_o =

@@ -10,13 +10,13 @@ using OptionalTensor = c10::optional<at::Tensor>;
 using ForwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
     const at::Tensor&, const at::Tensor&, const at::Tensor&,
     const OptionalTensor&, const OptionalTensor&, c10::string_view, double,
-    std::int64_t, bool);
+    std::int64_t, std::int64_t, bool);
 using BackwardSignature =
     std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>(
         const at::Tensor&, const at::Tensor&, const at::Tensor&,
         const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
         const at::Tensor&, const at::Tensor&, c10::string_view, double,
-        std::int64_t, std::array<bool, 4>);
+        std::int64_t, std::int64_t, std::array<bool, 4>);
 
 }  // namespace
 
@@ -25,7 +25,7 @@ FusedResults fused_forward(const FusedCall& call, bool norms) {
   auto [o, rows, statistics] =
       op.call(call.q, call.k, call.v, if_defined(call.attn_mask),
               if_defined(call.coefficients), call.activation, call.scale,
-              call.causal, norms);
+              call.causal, call.path, norms);
   return {o, rows, statistics};
 }
 
@@ -37,7 +37,7 @@ FusedGradients fused_backward(const FusedCall& call, const at::Tensor& d_o,
   auto [dq, dk, dv, dc] =
       op.call(d_o, call.q, call.k, call.v, if_defined(call.attn_mask),
               if_defined(call.coefficients), o, rows, call.activation,
-              call.scale, call.causal, wanted);
+              call.scale, call.causal, call.path, wanted);
   return {dq, dk, dv, dc};
 }
 

@@ -24,6 +24,7 @@ struct FusedCall {
   std::string activation;
   double scale = 1;
   std::int64_t causal = 0;  // of enum Causal
+  std::int64_t path = 0;    // of enum Path
 };
 
 struct FusedResults {

@@ -4,12 +4,14 @@
 
 // The arguments and their order are those of scaled_dot_product_attention;
 // what it does not have comes last. causal_alignment: "upper_left", or
-// "lower_right" (the last query is aligned with the last key).
+// "lower_right" (the last query is aligned with the last key). path: "auto",
+// "dense" or "linear", as Path of polyattn/attention.h.
 #define POLYATTN_ATTENTION_ARGUMENTS                                  \
   "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, " \
   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, " \
   "bool enable_gqa=False, str activation=\"softmax\", "               \
-  "Tensor? coefficients=None, str causal_alignment=\"upper_left\")"
+  "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "  \
+  "str path=\"auto\")"
 
 TORCH_LIBRARY(polyattn, m) {
   m.def("attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
@@ -20,11 +22,11 @@ TORCH_LIBRARY(polyattn, m) {
   m.def(
       "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? attn_mask, "
       "Tensor? coefficients, str activation, float scale, int causal, "
-      "bool norms) -> (Tensor o, Tensor rows, Tensor norms)");
+      "int path, bool norms) -> (Tensor o, Tensor rows, Tensor norms)");
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
       "Tensor? attn_mask, Tensor? coefficients, Tensor o, Tensor rows, "
-      "str activation, float scale, int causal, bool[4] wanted) "
+      "str activation, float scale, int causal, int path, bool[4] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
 
   // For Python, which has no parser of its own.

@@ -27,21 +27,55 @@ void check(const GenerateOptions& options, const run::Config& config) {
   }
 }
 
-// Keeps the keys and values of what was read, and begins anew where the context
-// ends.
+// True if sums over features may stand for what was read.
+bool has_sums(const run::Config& config, DecodeMode mode) {
+  if (mode == DecodeMode::kCache) return false;
+  try {
+    const DecodeState probe(
+        {.d = 1, .e = 1},
+        {.activation = Activation::parse(config.model.activation),
+         .mode = DecodeMode::kSums});
+    return true;
+  } catch (const std::invalid_argument&) {
+    if (mode == DecodeMode::kSums) throw;
+    return false;
+  }
+}
+
+std::int64_t window_of(const GenerateOptions& options,
+                       const run::Config& config, std::int64_t context) {
+  const bool learned = config.model.positions == "learned";
+  if (!options.window)
+    return !learned && has_sums(config, options.mode) ? 0 : context;
+  if (*options.window < 0 ||
+      (learned && (*options.window == 0 || *options.window > context))) {
+    throw std::invalid_argument(
+        "[generate] a window of " + std::to_string(*options.window) +
+        (learned ? " is not in 1 .. " + std::to_string(context) +
+                       ", the context for which positions were learned"
+                 : " is negative"));
+  }
+  return *options.window;
+}
+
+// Keeps what stands for the text that was read, and begins anew where the
+// window ends.
 class Reader {
  public:
-  Reader(models::GptImpl& model, std::int64_t context)
-      : model_(model), context_(context), caches_(model.make_caches()) {}
+  Reader(models::GptImpl& model, DecodeMode mode, std::int64_t window)
+      : model_(model),
+        mode_(mode),
+        window_(window),
+        caches_(model.make_decode_caches(mode)) {}
 
   // Logits of the byte that follows.
   torch::Tensor read(const std::string& text) {
     std::string_view fresh(text);
-    if (caches_.front().length() + static_cast<std::int64_t>(fresh.size()) -
-            done_ >
-        context_) {
-      caches_ = model_.make_caches();
-      const auto keep = static_cast<std::size_t>((context_ + 1) / 2);
+    if (window_ > 0 && caches_.front().length() +
+                               static_cast<std::int64_t>(fresh.size()) - done_ >
+                           window_) {
+      caches_ = model_.make_decode_caches(mode_);
+      const auto keep = static_cast<std::size_t>((window_ + 1) / 2);
       done_ = static_cast<std::int64_t>(fresh.size() -
                                         std::min(fresh.size(), keep));
     }
@@ -56,10 +90,17 @@ class Reader {
     return model_.forward(tokens, caches_).select(1, -1).squeeze(0);
   }
 
+  void describe(GenerateResult& result) const {
+    for (const nn::DecodeCache& cache : caches_)
+      result.state_bytes += static_cast<std::int64_t>(cache.bytes());
+    result.sums = caches_.front().folded() > 0;
+  }
+
  private:
   models::GptImpl& model_;
-  std::int64_t context_;
-  std::vector<nn::KvCache> caches_;
+  DecodeMode mode_;
+  std::int64_t window_;
+  std::vector<nn::DecodeCache> caches_;
   std::int64_t done_ = 0;  // bytes of the text that were read
 };
 
@@ -74,13 +115,17 @@ GenerateResult generate(const GenerateOptions& options,
   const TaskShape shape = shape_of(data::TextSplits{}, config.task);
   const LoadedRun loaded =
       load_run(options.folder, config, shape, options.best);
-  Reader reader(*loaded.network->module().as<models::GptImpl>(), shape.length);
+  const std::int64_t window = window_of(options, config, shape.length);
+  Reader reader(*loaded.network->module().as<models::GptImpl>(), options.mode,
+                window);
   Random random(options.seed, Stream::kSampling, 0);
   const SamplingOptions sampling{options.temperature, options.top_k,
                                  options.top_p};
 
   GenerateResult result;
   result.step = loaded.step;
+  result.window = window;
+  result.context = shape.length;
   std::string text = options.prompt.empty() ? "\n" : options.prompt;
   const std::size_t first = text.size();
   const auto start = std::chrono::steady_clock::now();
@@ -96,6 +141,7 @@ GenerateResult generate(const GenerateOptions& options,
       break;
     }
   }
+  reader.describe(result);
   result.text = text.substr(first);
   result.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "polyattn/decode.h"
 
 namespace polyattn::train {
 
@@ -20,18 +23,28 @@ struct GenerateOptions {
   double top_p = 1;
   std::uint64_t seed = 1;
   std::string stop;  // ends behind this text; empty: never
+  // What stands for the text that was read (polyattn/decode.h).
+  DecodeMode mode = DecodeMode::kAuto;
+  // The most that the model looks back on: beyond it, it begins anew with the
+  // latter half. 0: on everything. Default: everything where sums over features
+  // stand for it, else the context of the training.
+  std::optional<std::int64_t> window = {};
 };
 
 struct GenerateResult {
   std::string text;  // without the prompt
   double seconds = 0;
-  std::int64_t step = 0;  // of the weights
+  std::int64_t window = 0;       // as it was used; 0: everything
+  std::int64_t context = 0;      // of the training
+  std::int64_t state_bytes = 0;  // of what stood for the text at the end
+  bool sums = false;             // whether it held sums then
+  std::int64_t step = 0;         // of the weights
 };
 
-// `show` gets each piece as it comes; it returns false to end. The model sees
-// at most the context that it was trained with: beyond that it begins anew with
-// the latter half. Throws std::invalid_argument if the run is no language model
-// or an option makes no sense.
+// `show` gets each piece as it comes; it returns false to end. Throws
+// std::invalid_argument if the run is no language model or an option makes no
+// sense: a window beyond the context of learned positions, sums for an
+// activation that has none.
 GenerateResult generate(const GenerateOptions& options,
                         const std::function<bool(std::string_view)>& show);
 

@@ -311,38 +311,34 @@ TEST_F(Training, MistakesAreSaidClearly) {
   refused({"compare", "--seeds", "0"}, 2, "--seeds");
 }
 
-TEST_F(Training, ALanguageModelWritesText) {
-  const std::string text = (folder_ / "text.txt").string();
-  {
-    std::ofstream file(text);
-    for (int i = 0; i < 300; ++i) file << "abcdefgh\n";
+// A small language model on a text that repeats itself.
+class Writing : public Training {
+ protected:
+  std::string trained(const std::string& activation, int steps) {
+    const std::string text = (folder_ / "text.txt").string();
+    {
+      std::ofstream file(text);
+      for (int i = 0; i < 300; ++i) file << "abcdefgh\n";
+    }
+    const std::string out = (folder_ / "run").string();
+    std::vector<std::string> command = {"train", "--task",    "text", "--out",
+                                        out,     "--threads", "2"};
+    for (const std::string& setting :
+         {"task.path=" + text, std::string("task.context=32"),
+          std::string("model.dim=32"), std::string("model.depth=2"),
+          std::string("model.mlp=64"), std::string("train.batch=8"),
+          std::string("train.lr=5e-3"), "train.steps=" + std::to_string(steps),
+          "model.activation=" + activation}) {
+      command.push_back("--set");
+      command.push_back(setting);
+    }
+    EXPECT_EQ(run(command), 0) << log();
+    return out;
   }
-  const std::string out = (folder_ / "run").string();
-  ASSERT_EQ(run({"train",
-                 "--task",
-                 "text",
-                 "--set",
-                 "task.path=" + text,
-                 "--set",
-                 "task.context=32",
-                 "--set",
-                 "model.dim=32",
-                 "--set",
-                 "model.depth=2",
-                 "--set",
-                 "model.mlp=64",
-                 "--set",
-                 "train.steps=120",
-                 "--set",
-                 "train.batch=8",
-                 "--set",
-                 "train.lr=5e-3",
-                 "--out",
-                 out,
-                 "--threads",
-                 "2"}),
-            0)
-      << log();
+};
+
+TEST_F(Writing, BeginsAnewWhereTheContextEnds) {
+  const std::string out = trained("softmax", 120);
   // Longer than the context: it must begin anew in between.
   ASSERT_EQ(run({"generate", out, "--prompt", "abc", "--bytes", "60",
                  "--temperature", "0", "--json"}),
@@ -357,6 +353,31 @@ TEST_F(Training, ALanguageModelWritesText) {
             0);
   EXPECT_EQ(nlohmann::json::parse(log()).at("text"), "defgh");
   EXPECT_EQ(run({"generate", out, "--top-p", "2"}), 2) << log();
+  // softmax has no state of constant size, and says so.
+  EXPECT_EQ(run({"generate", out, "--mode", "state"}), 2);
+  EXPECT_NE(log().find("softmax is not a polynomial"), std::string::npos);
+  EXPECT_EQ(run({"generate", out, "--window", "-1"}), 2) << log();
+}
+
+// Far beyond the context of the training, where the state no longer grows.
+TEST_F(Writing, GoesOnWithAStateOfConstantSize) {
+  const std::string out = trained("x^2/sqrt(N)", 40);
+  const auto write = [&](const char* mode, const char* bytes) {
+    EXPECT_EQ(
+        run({"generate", out, "--prompt", "abc", "--bytes", bytes, "--window",
+             "0", "--temperature", "0", "--mode", mode, "--json"}),
+        0)
+        << log();
+    return nlohmann::json::parse(log());
+  };
+  const auto cache = write("cache", "500"), state = write("state", "500");
+  EXPECT_EQ(cache.at("text"), state.at("text"));
+  EXPECT_EQ(state.at("text").get<std::string>().size(), 500U);
+  EXPECT_EQ(state.at("state"), true);
+  EXPECT_EQ(cache.at("state"), false);
+  EXPECT_EQ(state.at("training_context"), 32);
+  EXPECT_EQ(write("state", "1000").at("state_bytes"), state.at("state_bytes"));
+  EXPECT_GT(cache.at("state_bytes"), state.at("state_bytes"));
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ struct Case {
   // Memory is [B, N, H, D] with gaps between the rows; extras are [B, H, M, N].
   bool strided = false;
   std::uint64_t seed = 1;
+  Path path = Path::kDense;
+  std::int64_t chunk = 0;
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -66,7 +68,8 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << " bias=" << static_cast<int>(c.bias) << ' ' << name_of(c.dtype)
        << " in " << name_of(c.compute) << " magnitude=" << c.magnitude
        << " scale=" << c.scale.value_or(0) << (c.strided ? " strided" : "")
-       << " seed=" << c.seed;
+       << " seed=" << c.seed << " path=" << static_cast<int>(c.path)
+       << " chunk=" << c.chunk;
   for (std::size_t b = 0; b < c.q_lengths.size(); ++b) {
     *out << (b == 0 ? " ragged " : ",") << c.q_lengths[b] << 'x'
          << c.k_lengths[b];
@@ -180,7 +183,9 @@ class Instance {
     return {.activation = Activation::parse(case_.formula),
             .scale = case_.scale,
             .causal = case_.causal,
-            .compute = case_.compute};
+            .compute = case_.compute,
+            .path = case_.path,
+            .chunk = case_.chunk};
   }
 
   Outputs outputs(DType dtype) const {

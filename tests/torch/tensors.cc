@@ -53,7 +53,10 @@ Buffer buffer_of(const at::Tensor& tensor) {
 
 AttentionOptions options_of(const Case& c, Instance& instance) {
   AttentionOptions options;
-  options.activation(c.formula).causal(c.causal).gqa(c.heads != c.kv_heads);
+  options.activation(c.formula)
+      .causal(c.causal)
+      .gqa(c.heads != c.kv_heads)
+      .path(c.path);
   if (c.scale) options.scale(*c.scale);
   if (c.bias != Extra::kAbsent) options.mask(tensor_of(instance.bias));
   if (c.mask != Extra::kAbsent) {

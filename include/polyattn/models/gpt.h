@@ -67,6 +67,12 @@ class GptImpl : public torch::nn::Cloneable<GptImpl> {
 
   std::vector<nn::KvCache> make_caches() const;
 
+  // The same with caches that hold sums where the activation has them.
+  torch::Tensor forward(const torch::Tensor& tokens,
+                        std::vector<nn::DecodeCache>& caches);
+
+  std::vector<nn::DecodeCache> make_decode_caches(DecodeMode mode) const;
+
   // Mean cross-entropy, in nats, of the token that follows each: targets [B, N]
   // is tokens [B, N] moved by one. Targets of -100 do not count.
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets);
@@ -81,6 +87,9 @@ class GptImpl : public torch::nn::Cloneable<GptImpl> {
  private:
   torch::Tensor embed(const torch::Tensor& tokens_, std::int64_t first);
   torch::Tensor logits(const torch::Tensor& x);
+  template <typename Cache>
+  torch::Tensor forward_cached(const torch::Tensor& tokens_,
+                               std::vector<Cache>& caches);
 };
 
 TORCH_MODULE(Gpt);

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "polyattn/nn/decode_cache.h"
 #include "polyattn/nn/kv_cache.h"
 #include "polyattn/nn/norm.h"
 #include "polyattn/nn/rotary.h"
@@ -75,6 +76,9 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   // stored: in steps of any length the result is that of the whole sequence.
   torch::Tensor forward(const torch::Tensor& x, KvCache& cache);
 
+  // The same with what may stand in for keys and values: a polynomial's sums.
+  torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
+
   // Queries of x [B, N, C], keys and values of context [B, M, C].
   torch::Tensor cross_forward(const torch::Tensor& x,
                               const torch::Tensor& context,
@@ -127,6 +131,8 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
                        Causal causal);
   torch::Tensor weighted(const Heads& heads, const torch::Tensor& mask,
                          Causal causal);
+  DecodeCall decode_call() const;
+  double score_factor() const;
   void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
   void check_rows(const char* name, const torch::Tensor& x) const;
 

@@ -55,6 +55,7 @@ class BlockImpl : public torch::nn::Cloneable<BlockImpl> {
   // As the forward functions of AttentionImpl: [B, N, C] -> [B, N, C].
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask = {});
   torch::Tensor forward(const torch::Tensor& x, KvCache& cache);
+  torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
 
   BlockOptions options;
   Norm norm1{nullptr};

@@ -53,6 +53,10 @@ struct AttentionOptions {
   // want a gradient.
   TORCH_ARG(c10::optional<at::Tensor>, coefficients) = c10::nullopt;
 
+  // Dense or in linear time; by default whichever is expected to be faster
+  // (polyattn/plan.h). Norms are computed on the dense path.
+  TORCH_ARG(Path, path) = Path::kAuto;
+
  public:
   AttentionOptions& causal(bool on) {
     return causal(on ? Causal::kFirst : Causal::kNone);

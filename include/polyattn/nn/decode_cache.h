@@ -1,0 +1,61 @@
+// What was read, for decoding token by token: keys and values, or, for a
+// polynomial, sums over its features, which do not grow (polyattn/decode.h).
+//
+//   DecodeCache cache(DecodeMode::kAuto);
+//   torch::Tensor o = attention->forward(prompt, cache);
+//   o = attention->forward(next, cache);
+//
+// KvCache is the plain alternative, whose keys and values can be looked at and
+// cut off.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "polyattn/decode.h"
+
+namespace polyattn::nn {
+
+// How a layer attends: with one activation, or one for each head.
+struct DecodeCall {
+  std::vector<Activation> activations;
+  double scale = 1;
+};
+
+// Of one layer. It takes its shape and type from the first step. CPU tensors
+// alone, and no gradients: use it under torch::NoGradGuard.
+class DecodeCache {
+ public:
+  explicit DecodeCache(DecodeMode mode = DecodeMode::kAuto) : mode_(mode) {}
+
+  // Of all members of the batch.
+  std::int64_t length() const { return length_; }
+  // Tokens that are in sums.
+  std::int64_t folded() const {
+    return states_.empty() ? 0 : states_.front().folded(0);
+  }
+  std::size_t bytes() const;
+
+  // q [B, H, N, D], k and v [B, G, N, D] -> [B, H, N, D].
+  torch::Tensor step(const torch::Tensor& q, const torch::Tensor& k,
+                     const torch::Tensor& v, const DecodeCall& call);
+
+  // Forgets everything, the shape included.
+  void reset();
+
+  // Row b of the batch becomes row index[b]: what beam search does. i64 [B'].
+  void reorder(const torch::Tensor& index);
+
+  // To go on later: bytes, u8 [n] each; none before the first step.
+  std::vector<torch::Tensor> save() const;
+  static DecodeCache load(const std::vector<torch::Tensor>& saved);
+
+ private:
+  DecodeMode mode_;
+  std::vector<DecodeState> states_;  // one for each activation
+  std::int64_t length_ = 0;
+};
+
+}  // namespace polyattn::nn
