@@ -108,7 +108,7 @@ LinearPlan plan_linear(const Problem& p, int panel, int states) {
   constexpr std::int64_t kWantedTasks = 8;
   constexpr std::int64_t kStateBytes = 32 << 20;
   constexpr std::int64_t kRoundTokens = 2304;
-  constexpr std::int64_t kLeastGroup = 4 * kFeatureBlock;
+  constexpr std::int64_t kLeastGroup = 2 * kFeatureBlock;
   const bool sum = p.activation.divisor == Divisor::kSum;
   LinearPlan plan{};
   plan.features = count_features(p.activation, p.d);

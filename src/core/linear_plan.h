@@ -22,7 +22,7 @@ namespace polyattn {
 // of all vectors and of the rows of all tiles.
 inline constexpr std::int64_t kStripTokens = 48;
 // Features that are made together.
-inline constexpr std::int64_t kFeatureBlock = 48;
+inline constexpr std::int64_t kFeatureBlock = 96;
 
 // From row to row of a state: whole vectors of any target.
 constexpr std::int64_t state_width(std::int64_t columns) {

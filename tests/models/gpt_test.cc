@@ -193,6 +193,25 @@ TEST(Gpt, Refuses) {
   refuse(rotary, "positions \"learned\", but the attention is rotary");
 }
 
+// Far beyond the context of its options, which positions by rotation allow.
+TEST(Gpt, DecodesWithSumsAsItReads) {
+  torch::manual_seed(4);
+  const torch::NoGradGuard no_grad;
+  Gpt model(small().activation("x^2/sqrt(N)").positions("rotary"));
+  model->to(torch::kDouble);
+  const auto tokens = random_tokens(2, 150);
+  const auto whole = model->forward(tokens);
+  for (const DecodeMode mode : {DecodeMode::kAuto, DecodeMode::kSums}) {
+    auto caches = model->make_decode_caches(mode);
+    std::vector<torch::Tensor> logits = {
+        model->forward(tokens.narrow(1, 0, 100), caches)};
+    for (std::int64_t i = 100; i < 150; ++i)
+      logits.push_back(model->forward(tokens.narrow(1, i, 1), caches));
+    EXPECT_SAME(torch::cat(logits, 1), whole);
+    EXPECT_GT(caches.front().folded(), 0);
+  }
+}
+
 TEST(Gpt, RefusesTokens) {
   const torch::NoGradGuard no_grad;
   Gpt model(small());

@@ -70,23 +70,40 @@ HWY_NOINLINE void AddRows(const T* HWY_RESTRICT w, const RowsView<T>& v,
                           T* HWY_RESTRICT o) {
   const Tag<T> d;
   constexpr int L = kLanes<T>, kMost = 8;
+  // N vectors of columns, in sums over every kChains-th key: eight sums hide
+  // the latency of a multiply-add.
   const auto columns = [&]<int N>(std::int64_t c) POLYATTN_LAMBDA {
-    VecOf<T> sum[N];
-    Unroll<N>([&](auto i)
-                  POLYATTN_LAMBDA { sum[i] = hn::LoadU(d, o + c + i * L); });
+    constexpr int kChains = kMost / N;
+    VecOf<T> sum[kChains][N];
+    Unroll<kChains>([&](auto s) POLYATTN_LAMBDA {
+      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+        sum[s][i] = s == 0 ? hn::LoadU(d, o + c + i * L) : hn::Zero(d);
+      });
+    });
     const T* HWY_RESTRICT row = v.data + c;
-    for (std::int64_t j = 0; j < count; ++j, row += v.ld) {
+    const auto add = [&](auto s, std::int64_t j) POLYATTN_LAMBDA {
       const auto wv = hn::Set(d, w[j]);
       Unroll<N>([&](auto i) POLYATTN_LAMBDA {
-        sum[i] = hn::MulAdd(wv, hn::LoadU(d, row + i * L), sum[i]);
+        sum[s][i] =
+            hn::MulAdd(wv, hn::LoadU(d, row + s * v.ld + i * L), sum[s][i]);
       });
-    }
-    Unroll<N>([&](auto i)
-                  POLYATTN_LAMBDA { hn::StoreU(sum[i], d, o + c + i * L); });
+    };
+    std::int64_t j = 0;
+    for (; j + kChains <= count; j += kChains, row += kChains * v.ld)
+      Unroll<kChains>([&](auto s) POLYATTN_LAMBDA { add(s, j + s); });
+    for (; j < count; ++j, row += v.ld)
+      add(std::integral_constant<int, 0>(), j);
+    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+      Unroll<kChains - 1>([&](auto s) POLYATTN_LAMBDA {
+        sum[0][i] = hn::Add(sum[0][i], sum[s + 1][i]);
+      });
+      hn::StoreU(sum[0][i], d, o + c + i * L);
+    });
   };
   std::int64_t c = 0;
   for (; c + kMost * L <= width; c += kMost * L)
     columns.template operator()<kMost>(c);
+  for (; c + 2 * L <= width; c += 2 * L) columns.template operator()<2>(c);
   for (; c + L <= width; c += L) columns.template operator()<1>(c);
   for (; c < width; ++c) {
     T sum = o[c];
