@@ -108,6 +108,7 @@ class DecodeState {
     std::int64_t cached = 0;
     std::int64_t capacity = 0;
     std::vector<std::byte> k, v, sums;
+    bool spoilt = false;  // tokens in the sums were not finite
   };
   class Step;
   class Reader;

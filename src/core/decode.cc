@@ -196,7 +196,7 @@ class DecodeState::Step {
         p.compute == DType::kF64
             ? attend_sums<double>(p, m.sums.data(), m.length, out, parallel_)
             : attend_sums<float>(p, m.sums.data(), m.length, out, parallel_);
-    if (!fine) refuse_sums(p, b, t);
+    if (!fine && !m.spoilt) refuse_sums(p, b, t);
   }
 
   void fold(Member& m) {
@@ -207,6 +207,7 @@ class DecodeState::Step {
     Problem p = problem_of(m, 0, 0, 0);
     p.causal = Causal::kNone;
     fold_cached(p, m.sums.data(), parallel_);
+    m.spoilt = m.spoilt || !rows_finite(p.in.k) || !rows_finite(p.in.v);
     m.cached = 0;
     if (m.capacity == s_.fold_) return;
     m.capacity = 0;

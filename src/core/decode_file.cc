@@ -77,6 +77,7 @@ std::vector<std::byte> DecodeState::save() const {
   for (const Member& m : members_) {
     out.number(m.length);
     out.number(m.cached);
+    out.number(std::int64_t{m.spoilt});
     write_rows(out, m.k, shape_.kv_heads, m.capacity, m.cached,
                static_cast<std::size_t>(shape_.d) * element);
     write_rows(out, m.v, shape_.kv_heads, m.capacity, m.cached,
@@ -106,9 +107,9 @@ class DecodeState::Reader {
     for (std::int64_t* size :
          {&shape.batch, &shape.heads, &shape.kv_heads, &shape.d, &shape.e})
       *size = number<std::int64_t>();
-    // Each member takes at least three numbers.
+    // Each member takes at least four numbers.
     if (shape.batch < 1 ||
-        static_cast<std::uint64_t>(shape.batch) > left_.size() / 24)
+        static_cast<std::uint64_t>(shape.batch) > left_.size() / 32)
       refuse("a batch of " + std::to_string(shape.batch) + " cannot be in it");
     DecodeOptions options;
     options.activation = Activation::parse(text());
@@ -164,7 +165,10 @@ class DecodeState::Reader {
   void read_member(const DecodeState& s, Member& m) {
     m.length = number<std::int64_t>();
     m.cached = number<std::int64_t>();
-    if (m.cached < 0 || m.length < m.cached)
+    m.spoilt = choice(std::int64_t{1}) != 0;
+    // Such that the length can be counted on, and exactly in double.
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
+    if (m.cached < 0 || m.length < m.cached || m.length > kMost)
       refuse(std::to_string(m.cached) + " of " + std::to_string(m.length) +
              " tokens cannot be cached");
     m.k = rows(s.shape_.kv_heads, m.cached, s.shape_.d, s.options_.storage);

@@ -1,0 +1,225 @@
+// What the linear path does with calls that it cannot serve, or not with what
+// it was given.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/linear_cases.h"
+
+namespace polyattn {
+namespace {
+
+using test::at;
+using test::Case;
+using test::expect_same_bits;
+using test::expect_within;
+using test::Extra;
+using test::for_each_index;
+using test::for_each_target;
+using test::Instance;
+using test::Outputs;
+using test::run_linear;
+
+// k^3 is beyond f32, and q k is 1 at most.
+TEST(LinearErrors, FeaturesThatOverflowAreReported) {
+  for (const Causal causal : {Causal::kNone, Causal::kFirst}) {
+    Case c{.n = 120,
+           .m = 120,
+           .d = 3,
+           .e = 4,
+           .formula = "x^3/N",
+           .causal = causal,
+           .path = Path::kLinear,
+           .chunk = 48};
+    const auto stretch = [](Instance& instance) {
+      for_each_index(instance.k.tensor.size, [&](const Extents& x) {
+        instance.k.set(x, 1e13 * at(instance.k.tensor, x));
+        instance.q.set(x, 1e-13 * at(instance.q.tensor, x));
+      });
+    };
+    Instance linear(c);
+    stretch(linear);
+    c.path = Path::kDense;
+    Instance dense(c);
+    stretch(dense);
+    const Outputs want = dense.reference();
+    const Outputs bound = error_bound(dense, want, c.dtype);
+    const Outputs forward = run_linear(dense, c.dtype);
+    expect_within("dense o", forward.o, want.o, bound.o);
+    for_each_target(supported_targets(), [&](const std::string&) {
+      SerialParallel serial;
+      Outputs out = linear.outputs(c.dtype);
+      const auto message = [&](const auto& call) {
+        try {
+          call();
+        } catch (const std::overflow_error& error) {
+          return std::string(error.what());
+        }
+        return std::string("nothing was thrown");
+      };
+      const std::string rest =
+          " features of x^3/N overflow f32 on the linear path; take the dense "
+          "path, compute in f64, or make q and k smaller";
+      EXPECT_EQ(message([&] {
+                  run_forward(linear, {out.o.tensor, out.rows, {}}, serial);
+                }),
+                "[attention_forward]" + rest);
+      EXPECT_EQ(message([&] {
+                  run_backward(linear, forward, out.gradients(), serial);
+                }),
+                "[attention_backward]" + rest);
+    });
+  }
+}
+
+TEST(LinearErrors, CallsWithoutALinearPathAreRefused) {
+  const auto message = [](Case c) {
+    c.path = Path::kLinear;
+    const Instance instance(c);
+    Outputs out = instance.outputs(c.dtype);
+    const Outputs fresh = instance.outputs(c.dtype);
+    std::string forward, backward;
+    try {
+      attention_forward(instance.inputs(), instance.config(),
+                        {out.o.tensor, out.rows, {}});
+    } catch (const std::invalid_argument& error) {
+      forward = error.what();
+    }
+    try {
+      attention_backward(instance.inputs(), instance.config(),
+                         fresh.backward_inputs(instance.d_o.tensor),
+                         out.gradients());
+    } catch (const std::invalid_argument& error) {
+      backward = error.what();
+    }
+    expect_same_bits(out, fresh);
+    EXPECT_NE(forward.find("[attention_forward] "), std::string::npos);
+    EXPECT_NE(backward.find("[attention_backward] "), std::string::npos);
+    EXPECT_THROW(
+        attention_forward_workspace(instance.inputs(), instance.config(), 1),
+        std::invalid_argument);
+    return forward;
+  };
+  const auto says = [&](const Case& c, const std::string& what) {
+    const std::string text = message(c);
+    EXPECT_NE(text.find(what), std::string::npos) << text;
+  };
+  says({.formula = "softmax"}, "softmax is not a polynomial");
+  says({.formula = "x^3/sum"}, "has weights of both signs");
+  says({.formula = "x", .bias = Extra::kFull}, "a bias is added");
+  says({.formula = "x", .mask = Extra::kFull}, "the mask differs from row");
+}
+
+struct Room {
+  explicit Room(const Case& c)
+      : instance(c),
+        out(instance.outputs(c.dtype)),
+        fresh(instance.outputs(c.dtype)) {
+    forward.resize(
+        attention_forward_workspace(instance.inputs(), instance.config(), 1));
+    backward.resize(
+        attention_backward_workspace(instance.inputs(), instance.config(), 1));
+  }
+  void run(std::span<std::byte> room) {
+    attention_forward(instance.inputs(), instance.config(),
+                      {out.o.tensor, out.rows, {}}, room, serial);
+  }
+  void run_back(std::span<std::byte> room) {
+    attention_backward(instance.inputs(), instance.config(),
+                       fresh.backward_inputs(instance.d_o.tensor),
+                       out.gradients(), room, serial);
+  }
+
+  Instance instance;
+  Outputs out, fresh;
+  std::vector<std::byte> forward, backward;
+  SerialParallel serial;
+};
+
+TEST(LinearErrors, AWorkspaceTooSmallIsRefused) {
+  for (const Causal causal : {Causal::kNone, Causal::kLast}) {
+    Room room(Case{.n = 50,
+                   .m = 60,
+                   .formula = "x^3/N",
+                   .causal = causal,
+                   .path = Path::kLinear});
+    const std::span forward(room.forward), backward(room.backward);
+    EXPECT_THROW(room.run(forward.first(forward.size() - 1)),
+                 std::invalid_argument);
+    EXPECT_THROW(room.run_back(backward.first(backward.size() - 1)),
+                 std::invalid_argument);
+    expect_same_bits(room.out, room.fresh);
+    EXPECT_NO_THROW(room.run(forward));
+  }
+}
+
+TEST(LinearErrors, AWorkspaceOfAnyAlignmentServes) {
+  const Case c{.n = 90,
+               .m = 100,
+               .formula = "x^3/N",
+               .causal = Causal::kLast,
+               .path = Path::kLinear,
+               .chunk = 48};
+  const Outputs want = run_linear(Instance(c), c.dtype);
+  for (const std::size_t off : {1, 8, 33}) {
+    Room room(c);
+    std::vector<std::byte> bytes(off + room.forward.size());
+    room.run(std::span(bytes).subspan(off));
+    EXPECT_EQ(room.out.o.bytes, want.o.bytes);
+  }
+}
+
+// A call that wants statistics is dense, by name of the linear path too: its
+// workspace must do for that.
+TEST(LinearErrors, StatisticsComeFromTheDensePath) {
+  Case c{.heads = 4,
+         .kv_heads = 2,
+         .n = 300,
+         .m = 300,
+         .d = 1,
+         .e = 1,
+         .formula = "x/N",
+         .dtype = DType::kBF16,
+         .chunk = 48};
+  const Instance dense(c);
+  c.path = Path::kLinear;
+  const Instance linear(c);
+  ASSERT_GE(attention_forward_workspace(linear.inputs(), linear.config(), 1),
+            attention_forward_workspace(dense.inputs(), dense.config(), 1));
+  SerialParallel serial;
+  Outputs want = dense.outputs(c.dtype), got = linear.outputs(c.dtype);
+  run_forward(dense, want.results(), serial);
+  run_forward(linear, got.results(), serial);
+  expect_same_bits(got, want);
+  EXPECT_EQ(got.stats[1].jacobian_sq, want.stats[1].jacobian_sq);
+}
+
+// Without queries a mask may have no memory behind it, and repeat it for ever.
+TEST(LinearErrors, AMaskWithoutRowsIsNotRead) {
+  for (const Causal causal : {Causal::kNone, Causal::kFirst, Causal::kLast}) {
+    const Case c{.n = 0,
+                 .m = 9,
+                 .formula = "x/N",
+                 .causal = causal,
+                 .path = Path::kLinear};
+    const Instance instance(c);
+    Outputs out = instance.outputs(c.dtype);
+    AttentionInputs in = instance.inputs();
+    in.mask = ConstMask{nullptr, {1, 1, 0, c.m}, {0, 0, 0, 1}};
+    try {
+      attention_forward(in, instance.config(), {out.o.tensor, out.rows, {}});
+      attention_backward(in, instance.config(),
+                         out.backward_inputs(instance.d_o.tensor),
+                         out.gradients());
+    } catch (const std::invalid_argument& refused) {
+      EXPECT_NE(std::string(refused.what()).find("mask"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace polyattn
