@@ -9,8 +9,10 @@
 #include "cli/bench_json.h"
 #include "cli/bench_table.h"
 #include "cli/bench_torch.h"
+#include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/linear_bench.h"
 #include "cli/progress.h"
 #include "run/text_file.h"
 
@@ -18,6 +20,7 @@ namespace polyattn::cli {
 namespace {
 
 constexpr const char* kGrid = "Cases of your own (any of these)";
+constexpr const char* kInstead = "Instead of the table of goals (one of these)";
 constexpr const char* kMeasuring = "Measuring";
 
 // Checks a range and keeps it out of the help text.
@@ -77,8 +80,11 @@ BenchCommand::BenchCommand(CLI::App& parent)
       "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
       "out.json\n"
       "  polyattn bench --torch --threads 2\n"
-      "  polyattn bench --train");
+      "  polyattn bench --train\n"
+      "  polyattn bench --linear\n"
+      "  polyattn bench --calibrate");
   add_grid_options();
+  add_mode_options();
   add_run_options();
 }
 
@@ -113,9 +119,25 @@ void BenchCommand::add_grid_options() {
                    "none, or aligned at the first or the last key")
       ->check(CLI::IsMember({"none", "first", "last"}));
   app_->add_flag("--stats", o.stats, "Also compute the statistics (forward)");
+  app_->add_option("--path", o.path,
+                   "dense (default), linear, or auto: what the planner takes")
+      ->check(CLI::IsMember({"dense", "linear", "auto"}));
   for (CLI::Option* option : app_->get_options()) {
     if (option != app_->get_help_ptr()) option->group(kGrid);
   }
+}
+
+void BenchCommand::add_mode_options() {
+  BenchOptions& o = options_;
+  const auto add = [&](CLI::Option* option) { option->group(kInstead); };
+  add(app_->add_flag("--torch", o.torch, "The torch ops against libtorch"));
+  add(app_->add_flag("--train", o.train, "Steps of training against libtorch"));
+  add(app_->add_flag("--linear", o.linear,
+                     "Attention in linear time, decoding and the planner; "
+                     "some minutes"));
+  add(app_->add_flag("--calibrate", o.calibrate,
+                     "What the planner needs to know of this machine, and "
+                     "keep it"));
 }
 
 void BenchCommand::add_run_options() {
@@ -124,13 +146,9 @@ void BenchCommand::add_run_options() {
     option->group(kMeasuring);
     return option;
   };
-  add(app_->add_flag("--torch", o.torch,
-                     "Measure the torch ops against libtorch instead"));
-  add(app_->add_flag("--train", o.train,
-                     "Measure steps of training against libtorch instead"));
   add(app_->add_option(
           "--capability", o.capabilities,
-          "With --torch or --train: values of ATEN_CPU_CAPABILITY for the "
+          "With --torch, --train or --linear: ATEN_CPU_CAPABILITY for the "
           "rival, the best of\nwhich counts; default: default, "
           "and avx512 where there is one"))
       ->delimiter(',')
@@ -139,8 +157,13 @@ void BenchCommand::add_run_options() {
   add(app_->add_option(
       "--only", o.only,
       "With --torch or --train: rows whose name contains this text"));
+  add(app_->add_option("--longest", o.longest,
+                       "With --linear: shorten what is longer than this; its "
+                       "goal then does not count"))
+      ->check(size_range());
   add(app_->add_flag("--quick", o.quick, "A short selection, few rounds"));
-  add(app_->add_option("--threads", o.threads, "Thread counts; default 1,2"))
+  add(app_->add_option("--threads", o.threads,
+                       "Thread counts; default 1,2; with --linear 1"))
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(between(1, 1024));
@@ -165,22 +188,57 @@ int BenchCommand::run() {
   if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
     options_.json = "-";
   }
-  if (options_.train && options_.torch) {
-    throw UsageError("--torch and --train: give one of them");
-  }
-  const bool duels = options_.torch || options_.train;
-  if (!duels && (!options_.capabilities.empty() || !options_.only.empty())) {
-    throw UsageError("--capability and --only go with --torch or --train");
-  }
+  check_modes();
   if (options_.json && *options_.json != "-") check_writable(*options_.json);
-  const Report report = duels ? run_torch() : run_core();
-  if (options_.json == "-") {
-    print_text(report.json);
-    return kExitDone;
+  if (options_.calibrate) return run_calibration();
+  const bool duels = options_.torch || options_.train;
+  print(options_.linear ? run_linear() : duels ? run_torch() : run_core());
+  return kExitDone;
+}
+
+void BenchCommand::check_modes() const {
+  const BenchOptions& o = options_;
+  const int modes = static_cast<int>(o.torch) + static_cast<int>(o.train) +
+                    static_cast<int>(o.linear) + static_cast<int>(o.calibrate);
+  if (modes > 1) {
+    throw UsageError(
+        "--torch, --train, --linear and --calibrate: give one of them");
   }
+  if (modes == 1 && o.grid) {
+    throw UsageError(
+        "--torch, --train, --linear and --calibrate have tables of their own, "
+        "without cases of yours");
+  }
+  const bool duels = o.torch || o.train;
+  if (!duels && !o.only.empty()) {
+    throw UsageError("--only goes with --torch or --train");
+  }
+  if (!duels && !o.linear && !o.capabilities.empty()) {
+    throw UsageError("--capability goes with --torch, --train or --linear");
+  }
+  if (!o.linear && o.longest) throw UsageError("--longest goes with --linear");
+}
+
+void BenchCommand::print(const Report& report) const {
+  if (options_.json == "-") return print_text(report.json);
   print_text(report.table);
   if (options_.json) run::write_text_file(*options_.json, report.json);
-  return kExitDone;
+}
+
+int BenchCommand::run_calibration() const {
+  checked_target();
+  const Calibration calibration = calibrate();
+  print({json_text(calibration_json(calibration)),
+         machine_line() + "\n\n" + calibration_text(calibration)});
+  return calibration.written ? kExitDone : kExitFailure;
+}
+
+BenchCommand::Report BenchCommand::run_linear() const {
+  const std::string machine = machine_line();
+  const LinearReport report =
+      bench_linear(options_, progress_style(options_.json == "-"));
+  return {json_text(linear_json(report)),
+          machine + "\n\n" + linear_text(report, wants_colours())};
 }
 
 BenchCommand::Report BenchCommand::run_core() const {
@@ -193,11 +251,6 @@ BenchCommand::Report BenchCommand::run_core() const {
 }
 
 BenchCommand::Report BenchCommand::run_torch() const {
-  if (options_.grid) {
-    throw UsageError(
-        "--torch and --train have tables of their own, without cases of "
-        "yours");
-  }
   const std::string machine = machine_line();
   const auto rows = bench_torch(options_, progress_style(options_.json == "-"));
   return {duel_json(rows).dump(2) + "\n",

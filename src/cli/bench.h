@@ -28,7 +28,13 @@ class BenchCommand : public Command {
 
   Report run_core() const;
   Report run_torch() const;
+  Report run_linear() const;
+  int run_calibration() const;
+  // Throws UsageError for options that do not go together.
+  void check_modes() const;
+  void print(const Report& report) const;
   void add_grid_options();
+  void add_mode_options();
   void add_run_options();
 
   CLI::App* app_;

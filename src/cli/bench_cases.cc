@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "polyattn/plan.h"
+
 namespace polyattn::cli {
 namespace {
 
@@ -120,6 +122,16 @@ std::vector<Figure> for_each_count(const std::vector<Figure>& figures,
   return result;
 }
 
+double linear_flops(const BenchCase& c) {
+  const auto features = static_cast<double>(
+      estimate_paths(shape_of(c), config_of(c), Direction::kForward).features);
+  const double tokens =
+      static_cast<double>(c.b * c.h) * static_cast<double>(c.n) +
+      static_cast<double>(c.b * c.g) * static_cast<double>(c.m);
+  const double products = c.op == Op::kForward ? 1 : 2;
+  return 2 * products * tokens * features * static_cast<double>(c.e);
+}
+
 }  // namespace
 
 const char* name_of(Op op) {
@@ -138,7 +150,42 @@ const char* name_of(Causal causal) {
   return "none";
 }
 
+const char* name_of(Path path) {
+  switch (path) {
+    case Path::kAuto:
+      return "auto";
+    case Path::kDense:
+      return "dense";
+    case Path::kLinear:
+      return "linear";
+  }
+  return "auto";
+}
+
+AttentionInputs shape_of(const BenchCase& c) {
+  const auto shape = [&](std::int64_t heads, std::int64_t rows,
+                         std::int64_t width) {
+    const Extents size = {c.b, heads, rows, width};
+    return ConstTensor{nullptr, c.dtype, size, contiguous_strides(size)};
+  };
+  AttentionInputs inputs;
+  inputs.q = shape(c.h, c.n, c.d);
+  inputs.k = shape(c.g, c.m, c.d);
+  inputs.v = shape(c.g, c.m, c.e);
+  return inputs;
+}
+
+AttentionConfig config_of(const BenchCase& c) {
+  AttentionConfig config;
+  config.activation = c.activation;
+  config.causal = c.causal;
+  config.path = c.path;
+  if (c.dtype == DType::kF64) config.compute = DType::kF64;
+  return config;
+}
+
 double flops_of(const BenchCase& c) {
+  if (c.path == Path::kLinear) return linear_flops(c);
   const auto d = static_cast<double>(c.d);
   const auto e = static_cast<double>(c.e);
   const double widths = c.op == Op::kForward ? d + e : 3 * d + 2 * e;
@@ -199,6 +246,7 @@ std::string describe(const BenchCase& c) {
   if (c.causal != Causal::kNone) text += " causal";
   if (c.causal == Causal::kLast) text += "-last";
   if (c.stats) text += " +statistics";
+  if (c.path != Path::kDense) text += fmt::format(" {}", name_of(c.path));
   return text;
 }
 

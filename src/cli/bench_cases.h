@@ -15,6 +15,7 @@ enum class Op { kForward, kBackward };
 
 const char* name_of(Op op);
 const char* name_of(Causal causal);
+const char* name_of(Path path);
 
 // Letters as in polyattn/attention.h.
 struct BenchCase {
@@ -25,10 +26,16 @@ struct BenchCase {
   Causal causal = Causal::kNone;
   bool stats = false;
   int threads = 1;
+  Path path = Path::kDense;
 };
 
+// The shape of a case, without data.
+AttentionInputs shape_of(const BenchCase& c);
+AttentionConfig config_of(const BenchCase& c);
+
 // 2 N M (D + E) forward, 2 N M (3 D + 2 E) backward (scores recomputed), for
-// each head; half for causal.
+// each head; half for causal. On the linear path, with R features,
+// 2 (N + M) R E forward and twice that backward, whatever is done inside.
 double flops_of(const BenchCase& c);
 
 // What a figure's number is.

@@ -65,13 +65,7 @@ AttentionInputs CaseRunner::inputs() const {
   return inputs;
 }
 
-AttentionConfig CaseRunner::config() const {
-  AttentionConfig config;
-  config.activation = case_.activation;
-  config.causal = case_.causal;
-  if (case_.dtype == DType::kF64) config.compute = DType::kF64;
-  return config;
-}
+AttentionConfig CaseRunner::config() const { return config_of(case_); }
 
 AttentionGradients CaseRunner::gradients() const {
   return {dq_.tensor(), dk_.tensor(), dv_.tensor()};

@@ -49,6 +49,7 @@ Json case_json(const BenchCase& c) {
           {"E", c.e},
           {"causal", cli::name_of(c.causal)},
           {"stats", c.stats},
+          {"path", cli::name_of(c.path)},
           {"threads", c.threads}};
 }
 

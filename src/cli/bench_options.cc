@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "polyattn/plan.h"
 
 namespace polyattn::cli {
 namespace {
@@ -21,11 +22,22 @@ double operand_bytes(const BenchCase& c) {
          heads * static_cast<double>(c.n) * sizeof(RowState);
 }
 
+void check_linear(BenchCase c) {
+  if (c.stats) throw UsageError("--path linear gives no statistics");
+  c.path = Path::kAuto;
+  const PathEstimate e =
+      estimate_paths(shape_of(c), config_of(c), Direction::kForward);
+  if (e.obstacle.empty()) return;
+  throw UsageError(fmt::format("--path linear: {}: {}",
+                               c.activation.to_string(), e.obstacle));
+}
+
 void check_case(const BenchCase& c, double memory_bytes) {
   if (c.h % c.g != 0) {
     throw UsageError(
         fmt::format("--heads {} is not a multiple of --kv-heads {}", c.h, c.g));
   }
+  if (c.path == Path::kLinear) check_linear(c);
   if (memory_bytes > 0 && operand_bytes(c) > memory_bytes) {
     throw UsageError(fmt::format(
         "{} needs {:.1f} GB for its operands; the machine has {:.1f} GB",
@@ -42,7 +54,8 @@ std::vector<BenchCase> kinds(const BenchOptions& options) {
         BenchCase c{.op = parse_op(op),
                     .activation = Activation::parse(formula),
                     .dtype = parse_dtype(dtype),
-                    .causal = parse_causal(options.causal)};
+                    .causal = parse_causal(options.causal),
+                    .path = parse_path(options.path)};
         c.stats = options.stats && c.op == Op::kForward;
         result.push_back(c);
       }
@@ -101,6 +114,14 @@ Causal parse_causal(const std::string& name) {
   }
   throw UsageError(
       fmt::format("--causal {}: it is one of none, first, last", name));
+}
+
+Path parse_path(const std::string& name) {
+  for (const Path path : {Path::kDense, Path::kLinear, Path::kAuto}) {
+    if (name == name_of(path)) return path;
+  }
+  throw UsageError(
+      fmt::format("--path {}: it is one of dense, linear, auto", name));
 }
 
 std::vector<int> thread_counts(const BenchOptions& options,

@@ -13,7 +13,7 @@ namespace polyattn::cli {
 
 struct BenchOptions {
   bool quick = false;
-  // True if any of the options down to `stats` was given: measure their grid
+  // True if any of the options down to `path` was given: measure their grid
   // instead of the table of goals.
   bool grid = false;
   std::vector<std::string> ops{"forward", "backward"};
@@ -28,7 +28,11 @@ struct BenchOptions {
   std::optional<std::int64_t> value_width;  // as wide as keys
   std::string causal = "none";
   bool stats = false;
+  std::string path = "dense";
 
+  bool calibrate = false;
+  bool linear = false;
+  std::optional<std::int64_t> longest;  // with linear: shorten what is longer
   bool torch = false;
   bool train = false;
   std::vector<std::string> capabilities;  // empty: default_capabilities()
@@ -45,6 +49,7 @@ struct BenchOptions {
 Op parse_op(const std::string& name);
 DType parse_dtype(const std::string& name);
 Causal parse_causal(const std::string& name);
+Path parse_path(const std::string& name);
 
 std::vector<int> thread_counts(const BenchOptions& options,
                                int hardware_threads);

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/files.h"
+#include "cli/plan.h"
 #include "cli/theory.h"
 #include "polyattn/activation.h"
 #include "polyattn/target.h"
@@ -48,6 +49,7 @@ int dispatch(int argc, const char* const* argv) {
       "  polyattn compare --budget 5m\n"
       "  polyattn train configs/sotu.toml\n"
       "  polyattn theory\n"
+      "  polyattn plan --N 16384 --D 64 --degree 2\n"
       "  polyattn bench --quick\n\n"
       "POLYATTN_TARGET=NAME forces an instruction set; --version lists them.");
   bool version = false;
@@ -56,6 +58,7 @@ int dispatch(int argc, const char* const* argv) {
   auto commands = training_commands(app);
   commands.push_back(std::make_unique<DataCommand>(app));
   commands.push_back(std::make_unique<TheoryCommand>(app));
+  commands.push_back(std::make_unique<PlanCommand>(app));
   commands.push_back(std::make_unique<BenchCommand>(app));
 
   try {

@@ -33,7 +33,8 @@ float* floats(const Array& array, std::int64_t head, std::int64_t rows,
 
 bool Rival::can_do(const BenchCase& c) {
   return have_sgemm() && c.dtype == DType::kF32 && !c.stats &&
-         rival_supports(c.activation) && matrix_bytes(c) <= kMaxMatrixBytes &&
+         c.path == Path::kDense && rival_supports(c.activation) &&
+         matrix_bytes(c) <= kMaxMatrixBytes &&
          (c.op == Op::kForward || c.g == c.h);
 }
 

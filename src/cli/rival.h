@@ -15,9 +15,9 @@ namespace polyattn::cli {
 
 class Rival {
  public:
-  // Whether the rival can do this case: f32, no statistics, an activation that
-  // it knows, a matrix that fits in memory, one key head per query head in
-  // backward; and OpenBLAS.
+  // Whether the rival can do this case: f32, no statistics, dense, an
+  // activation that it knows, a matrix that fits in memory, one key head per
+  // query head in backward; and OpenBLAS.
   static bool can_do(const BenchCase& c);
 
   // Uses the inputs of the runner, which must outlive it.

@@ -125,6 +125,29 @@ TorchDuel attention_duel(const Pair& pair, const Shape& shape, Pass pass,
   return duel;
 }
 
+// A weight that is linear in the score against softmax: the same work for a
+// model, not the same function. The check is against k^T v, made first.
+TorchDuel first_degree_duel(double target) {
+  const Shape shape{1, 1, 16384, 64};
+  const std::string activation = "x/sqrt(N)";
+  TorchDuel duel;
+  duel.name = fmt::format("forward {} [{},{},{},{}] against softmax",
+                          activation, shape.b, shape.h, shape.n, shape.d);
+  duel.rival = "eager softmax";
+  duel.target = target;
+  duel.effort = static_cast<double>(shape.n * shape.n);
+  duel.prepare = [=](std::uint64_t seed) -> DuelCalls {
+    const auto in = std::make_shared<Inputs>(draw(shape, seed));
+    const torch::NoGradGuard no_grad;
+    const double scale = 1 / std::sqrt(static_cast<double>(shape.d * shape.n));
+    const auto sums = torch::matmul(in->k.transpose(2, 3), in->v * scale);
+    check_equal(duel.name, fused(activation)(*in), torch::matmul(in->q, sums));
+    return {forward_call(fused(activation), in),
+            forward_call(eager_softmax, in)};
+  };
+  return duel;
+}
+
 // Batch of 16 images of 196 patches and a class token.
 constexpr std::int64_t kImages = 16, kTokens = 197, kTinyDim = 192,
                        kTinyHeads = 3;
@@ -239,6 +262,7 @@ std::vector<TorchDuel> torch_duels(bool quick) {
       attention_duel(softmax(), length, Pass::kForward, 2.5),
       attention_duel(softmax(), vision, Pass::kTraining, std::nullopt),
       attention_duel(softmax(), length, Pass::kTraining, std::nullopt),
+      first_degree_duel(200),
       memory_duel(cubic(), length, 8),
       memory_duel(softmax(), length, 8)};
   duels.insert(duels.end(), rest.begin(), rest.end());

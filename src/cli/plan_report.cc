@@ -1,0 +1,196 @@
+#include "cli/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+#include "cli/cli.h"
+#include "run/text_table.h"
+
+namespace polyattn::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+PathEstimate estimate_at(const PlanQuestion& question, std::int64_t length,
+                         Direction direction) {
+  BenchCase c = question.shape;
+  c.n = length;
+  if (question.keys_follow) c.m = length;
+  return estimate_paths(shape_of(c), config_of(c), direction);
+}
+
+bool linear_wins(const PlanQuestion& question, std::int64_t length,
+                 Direction direction) {
+  const PathEstimate e = estimate_at(question, length, direction);
+  return e.obstacle.empty() && e.linear_seconds < e.dense_seconds;
+}
+
+std::string wish_for_path() {
+  const char* text = std::getenv("POLYATTN_PLAN");
+  return text == nullptr ? "" : text;
+}
+
+// The file of costs; empty if there is none, and no way to write one.
+std::string kept_costs() {
+  std::error_code ignored;
+  const std::string file = path_costs_file();
+  return std::filesystem::exists(file, ignored) ? file : "";
+}
+
+std::string plan_time(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.1f} us", seconds * 1e6);
+}
+
+std::string plan_bytes(std::int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e6 ? fmt::format("{:.1f} kB", size / 1e3)
+                    : fmt::format("{:.1f} MB", size / 1e6);
+}
+
+std::string plan_heading(const BenchCase& c) {
+  std::string text =
+      fmt::format("{}, N = {}, M = {}, D = {}, E = {}, B = {}, ",
+                  c.activation.to_string(), c.n, c.m, c.d, c.e, c.b);
+  text += c.g == c.h ? fmt::format("H = {}", c.h)
+                     : fmt::format("H = {}, G = {}", c.h, c.g);
+  if (c.causal == Causal::kNone) return text + "\n";
+  return text + fmt::format(", causal from the {}\n", name_of(c.causal));
+}
+
+std::string crossover_cell(const PlanAnswer& answer) {
+  if (!answer.estimate.obstacle.empty()) return "";
+  if (answer.crossover) return fmt::format("N = {}", *answer.crossover);
+  return fmt::format("no N up to {}", kLongestPlanned);
+}
+
+std::vector<std::string> plan_row(const PlanAnswer& answer) {
+  const PathEstimate& e = answer.estimate;
+  const bool linear = e.obstacle.empty();
+  return {name_of(answer.direction),
+          linear ? std::to_string(e.features) : "",
+          linear ? plan_bytes(e.state_bytes) : "",
+          plan_time(e.dense_seconds),
+          linear ? plan_time(e.linear_seconds) : "",
+          name_of(e.path),
+          crossover_cell(answer)};
+}
+
+std::string reasons_text(const std::vector<PlanAnswer>& answers) {
+  std::string text;
+  for (const PlanAnswer& answer : answers) {
+    text += fmt::format("{} is {}: {}.\n", name_of(answer.direction),
+                        name_of(answer.estimate.path), answer.estimate.reason);
+  }
+  return text;
+}
+
+std::string sources_text() {
+  const std::string file = kept_costs();
+  const std::string wish = wish_for_path();
+  return fmt::format(
+      "Times are predictions for one thread and f32; a state is that of one "
+      "sequence and\nkey head. `polyattn bench --calibrate` measures anew "
+      "what they follow from, which\n{}\n"
+      "POLYATTN_PLAN=dense, linear or auto overrides the choice; {}.\n",
+      file.empty() ? "now are costs of another machine, as no file can be kept."
+                   : "is kept in\n  " + file,
+      wish.empty() ? "it is not set" : "now it is " + wish);
+}
+
+Json answer_json(const PlanAnswer& answer) {
+  const PathEstimate& e = answer.estimate;
+  const bool linear = e.obstacle.empty();
+  const auto of_linear = [&](Json value) { return linear ? value : Json(); };
+  return {{"direction", name_of(answer.direction)},
+          {"path", name_of(e.path)},
+          {"reason", e.reason},
+          {"obstacle", linear ? Json() : Json(e.obstacle)},
+          {"features", of_linear(e.features)},
+          {"state_bytes", of_linear(e.state_bytes)},
+          {"dense_ms", e.dense_seconds * 1e3},
+          {"linear_ms", of_linear(e.linear_seconds * 1e3)},
+          {"crossover_N", answer.crossover ? Json(*answer.crossover) : Json()}};
+}
+
+}  // namespace
+
+const char* name_of(Direction direction) {
+  return direction == Direction::kForward ? "forward" : "backward";
+}
+
+std::optional<std::int64_t> crossover_of(const PlanQuestion& question,
+                                         Direction direction) {
+  std::int64_t high = 1;
+  while (!linear_wins(question, high, direction)) {
+    if (high >= kLongestPlanned) return std::nullopt;
+    high *= 2;
+  }
+  std::int64_t low = high / 2;  // dense wins there, or there is nothing to do
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (linear_wins(question, middle, direction) ? high : low) = middle;
+  }
+  return high;
+}
+
+std::vector<PlanAnswer> answer_plan(const PlanQuestion& question) {
+  std::vector<PlanAnswer> answers;
+  try {
+    for (const Direction direction : question.directions) {
+      PlanAnswer answer{direction, {}, {}};
+      answer.estimate = estimate_at(question, question.shape.n, direction);
+      if (answer.estimate.obstacle.empty()) {
+        answer.crossover = crossover_of(question, direction);
+      }
+      answers.push_back(answer);
+    }
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+  return answers;
+}
+
+std::string plan_text(const PlanQuestion& question,
+                      const std::vector<PlanAnswer>& answers) {
+  run::TextTable table({{"", run::Align::kLeft},
+                        {"features"},
+                        {"state"},
+                        {"dense"},
+                        {"linear"},
+                        {"chosen", run::Align::kLeft},
+                        {"linear is faster from", run::Align::kLeft}});
+  for (const PlanAnswer& answer : answers) table.add_row(plan_row(answer));
+  return plan_heading(question.shape) + "\n" + table.to_string() + "\n" +
+         reasons_text(answers) + "\n" + sources_text();
+}
+
+Json plan_json(const PlanQuestion& question,
+               const std::vector<PlanAnswer>& answers) {
+  const BenchCase& c = question.shape;
+  const std::string file = kept_costs(), wish = wish_for_path();
+  Json json{{"activation", c.activation.to_string()},
+            {"B", c.b},
+            {"H", c.h},
+            {"G", c.g},
+            {"N", c.n},
+            {"M", c.m},
+            {"D", c.d},
+            {"E", c.e},
+            {"causal", name_of(c.causal)},
+            {"dtype", polyattn::name_of(c.dtype)},
+            {"target", checked_target()},
+            {"costs_file", file.empty() ? Json() : Json(file)},
+            {"polyattn_plan", wish.empty() ? Json() : Json(wish)}};
+  json["directions"] = Json::array();
+  for (const PlanAnswer& answer : answers) {
+    json["directions"].push_back(answer_json(answer));
+  }
+  return json;
+}
+
+}  // namespace polyattn::cli
