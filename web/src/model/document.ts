@@ -1,0 +1,216 @@
+// The report document (schema 1) as the page holds it. read.ts makes it from the
+// JSON that C++ writes. NaN stands for a number that is not there.
+
+export type Figure = 'accuracy' | 'bits_per_byte' | 'loss';
+export type RunState = 'running' | 'finished' | 'diverged' | 'interrupted';
+
+export interface Sample {
+  mean: number;
+  deviation: number;
+  count: number;
+}
+
+export interface Row {
+  activation: string;
+  finished: number;
+  diverged: number;
+  other: number;
+  figure: Sample;
+  loss: Sample;
+  trainSeconds: number;
+  peakMb: number;
+  maxWeightNorm: number;
+  maxJacobianNorm: number;
+  pairs: number;
+  difference: number;
+  halfWidth: number;
+  best: boolean;
+  likeBest: boolean;
+}
+
+export interface Comparison {
+  task: string;
+  figure: Figure;
+  tokens: number;
+  testCount: number;
+  baseline: string;
+  verdict: string;
+  cautions: string[];
+  rows: Row[];
+}
+
+// Parallel arrays: as long as step.
+export interface TrainSeries {
+  points: number; // records that there were; more than here if thinned
+  step: Float64Array;
+  loss: Float64Array;
+  lr: Float64Array;
+  gradNorm: Float64Array;
+  itemsPerSecond: Float64Array;
+  seconds: Float64Array;
+}
+
+export interface EvalSeries {
+  points: number;
+  step: Float64Array;
+  loss: Float64Array;
+  accuracy: Float64Array | null;
+  bitsPerByte: Float64Array | null;
+}
+
+export interface HeadNorms {
+  weightMean: Float64Array;
+  weightMax: Float64Array;
+  jacobianMean: Float64Array;
+  jacobianMax: Float64Array;
+  maxAbsScore: Float64Array;
+}
+
+export interface LayerNorms {
+  gradNorm: Float64Array;
+  weightNorm: Float64Array;
+  heads: HeadNorms[];
+}
+
+export interface NormSeries {
+  points: number;
+  step: Float64Array;
+  tokens: Float64Array;
+  layers: LayerNorms[];
+}
+
+export interface Picture {
+  width: number;
+  height: number;
+  channels: number;
+  patch: number;
+  pixels: string; // base64
+}
+
+export interface MapInput {
+  label: string;
+  picture: Picture | null;
+  tokens: string[] | null;
+}
+
+export interface AttentionMap {
+  input: number;
+  layer: number;
+  head: number;
+  scale: number;
+  values: string; // base64 of int8: weight = value * scale / 127
+}
+
+export interface Maps {
+  inputs: MapInput[];
+  classToken: boolean;
+  rows: number;
+  columns: number;
+  maps: AttentionMap[];
+}
+
+export interface Run {
+  name: string;
+  task: string;
+  activation: string;
+  seed: number;
+  state: RunState;
+  step: number;
+  steps: number;
+  parameters: number;
+  version: string;
+  command: string;
+  instructionSet: string;
+  threads: number;
+  machine: string;
+  started: string;
+  trainSeconds: number;
+  evalSeconds: number;
+  peakMb: number;
+  loss: number | null;
+  accuracy: number | null;
+  bitsPerByte: number | null;
+  tokens: number;
+  maxWeightNorm: number;
+  maxJacobianNorm: number;
+  divergence: { step: number; what: string } | null;
+  config: string;
+  train: TrainSeries;
+  evaluation: EvalSeries;
+  norms: NormSeries;
+  updated: string; // when a record was last written
+  maps: Maps | null;
+}
+
+export interface TheoryRow {
+  compared: string;
+  subject: string;
+  tokens: number;
+  tokensTo: number | null; // of an exponent
+  samples: number;
+  relation: string;
+  expected: number;
+  measured: number;
+  interval: [number, number] | null;
+  strain: number | null; // above 1 it fails
+  ratio: number | null;
+  verdict: string;
+}
+
+export interface Claim {
+  id: string;
+  status: string;
+  statement: string;
+  computed: string;
+  notes: string[];
+  holds: boolean | null;
+  rows: TheoryRow[];
+}
+
+export interface Theory {
+  width: number;
+  seed: number;
+  comparisons: number;
+  tail: number;
+  holds: boolean;
+  claims: Claim[];
+}
+
+export interface Spread {
+  median: number;
+  low: number; // quartiles
+  high: number;
+}
+
+// A row of polyattn bench: of our kernels, or a duel with libtorch.
+export interface BenchRow {
+  name: string;
+  threads: number;
+  figure: string; // ratio_sgemm, ..., or 'ratio' of a duel
+  value: Spread;
+  bound: string; // 'at least', 'at most', '' without a goal
+  goal: number | null;
+  reached: boolean | null;
+  tokens: number; // N; NaN of what has no length
+  activation: string; // '' of a duel
+  path: string; // how it was computed, where there are several ways
+  setting: string; // everything else that was given: what can be compared has the same
+  time: Spread; // milliseconds
+  rival: string;
+  rivalTime: Spread;
+  speedup: Spread; // against the rival
+  megabytes: { ours: number; rival: number } | null; // of a duel for memory
+  extraBytes: number;
+}
+
+export interface Report {
+  version: string;
+  generated: string;
+  live: boolean;
+  title: string;
+  verdict: string;
+  comparisons: Comparison[];
+  runs: Run[];
+  theory: Theory | null;
+  bench: BenchRow[] | null;
+}

@@ -1,0 +1,146 @@
+// The documents of polyattn theory --json and polyattn bench --json.
+import type { BenchRow, Claim, Spread, Theory, TheoryRow } from './document';
+import { fields, list, number, numberOrNull, text, texts, type Fields } from './values';
+
+function readTheoryRow(value: unknown): TheoryRow {
+  const row = fields(value);
+  const interval = list(row.interval_99).map(number);
+  return {
+    compared: text(row.compared),
+    subject: text(row.subject),
+    tokens: number(row.N),
+    tokensTo: numberOrNull(row.N_to),
+    samples: number(row.samples),
+    relation: text(row.relation),
+    expected: number(row.expected),
+    measured: number(row.measured),
+    interval: interval.length === 2 ? [interval[0], interval[1]] : null,
+    strain: numberOrNull(row.strain),
+    ratio: numberOrNull(row.ratio),
+    verdict: text(row.verdict),
+  };
+}
+
+function readClaim(value: unknown): Claim {
+  const claim = fields(value);
+  return {
+    id: text(claim.id),
+    status: text(claim.status),
+    statement: text(claim.statement),
+    computed: text(claim.computed),
+    notes: texts(claim.notes),
+    holds: typeof claim.holds === 'boolean' ? claim.holds : null,
+    rows: list(claim.rows).map(readTheoryRow),
+  };
+}
+
+export function readTheory(value: unknown): Theory | null {
+  const theory = fields(value);
+  if (!Array.isArray(theory.claims)) return null;
+  return {
+    width: number(theory.width),
+    seed: number(theory.seed),
+    comparisons: number(theory.chance_comparisons),
+    tail: number(theory.decision_tail),
+    holds: theory.holds === true,
+    claims: theory.claims.map(readClaim),
+  };
+}
+
+function readSpread(row: Fields, name: string): Spread {
+  return {
+    median: number(row[name]),
+    low: number(row[`${name}_q1`]),
+    high: number(row[`${name}_q3`]),
+  };
+}
+
+const unmeasured: Spread = { median: NaN, low: NaN, high: NaN };
+
+function goalOf(row: Fields, name: string): Pick<BenchRow, 'goal' | 'reached'> {
+  return {
+    goal: numberOrNull(row[name]),
+    reached: typeof row.reached === 'boolean' ? row.reached : null,
+  };
+}
+
+// Ours against another's, both in the same run.
+function readDuel(row: Fields): BenchRow {
+  const memory = numberOrNull(row.ours_mb);
+  const ratio = readSpread(row, 'ratio');
+  const goal = goalOf(row, 'target');
+  return {
+    ...goal,
+    name: text(row.name),
+    threads: number(row.threads),
+    figure: 'ratio',
+    value: ratio,
+    bound: goal.goal === null ? '' : 'at least',
+    tokens: NaN,
+    activation: '',
+    path: '',
+    setting: '',
+    time: { ...unmeasured, median: number(row.ours_ms) },
+    rival: text(row.rival),
+    rivalTime: { ...unmeasured, median: number(row.rival_ms) },
+    speedup: ratio,
+    megabytes: memory === null ? null : { ours: memory, rival: number(row.rival_mb) },
+    extraBytes: NaN,
+  };
+}
+
+// What was given beside the activation, the path and the length, in words.
+function settingOf(row: Fields, group: string): string {
+  const parts = [text(row.op), text(row.dtype), group].filter((part) => part !== '');
+  // G and E are said where they differ from H and D.
+  const usual: Fields = { G: row.H, E: row.D };
+  for (const letter of ['B', 'H', 'G', 'D', 'E']) {
+    const value = number(row[letter]);
+    if (Number.isFinite(value) && value !== usual[letter]) parts.push(`${letter} ${value}`);
+  }
+  const causal = text(row.causal);
+  if (causal !== '' && causal !== 'none') parts.push(`causal (${causal})`);
+  if (row.stats === true) parts.push('with norms');
+  const threads = number(row.threads);
+  if (Number.isFinite(threads)) parts.push(threads === 1 ? '1 thread' : `${threads} threads`);
+  return parts.join(', ');
+}
+
+function readMeasurement(row: Fields, group: string): BenchRow {
+  return {
+    ...goalOf(row, 'must_reach'),
+    name: text(row.name),
+    threads: number(row.threads),
+    figure: text(row.figure),
+    value: readSpread(row, 'value'),
+    bound: text(row.bound),
+    tokens: number(row.N),
+    activation: text(row.activation),
+    path: text(row.path),
+    setting: settingOf(row, group),
+    time: { median: number(row.median_ms), low: number(row.ms_q1), high: number(row.ms_q3) },
+    rival: text(row.rival) || 'materialised',
+    rivalTime: readSpread(row, 'rival_ms'),
+    speedup: readSpread(row, 'rival_speedup'),
+    megabytes: null,
+    extraBytes: number(row.extra_bytes),
+  };
+}
+
+function readBenchRow(value: unknown, group: string): BenchRow {
+  const row = fields(value);
+  return 'ratio' in row ? readDuel(row) : readMeasurement(row, group);
+}
+
+// A list of measurements, a single one, or an object with lists of them by name.
+export function readBench(value: unknown): BenchRow[] | null {
+  const whole = fields(value);
+  const groups: [string, unknown[]][] =
+    'name' in whole || Array.isArray(value)
+      ? [['', Array.isArray(value) ? value : [value]]]
+      : Object.entries(whole).map(([name, rows]) => [name, list(rows)]);
+  const rows = groups.flatMap(([group, entries]) =>
+    entries.map((entry) => readBenchRow(entry, group)),
+  );
+  return rows.length === 0 ? null : rows;
+}

@@ -1,0 +1,181 @@
+// What polyattn bench measured: ratios with their quartiles.
+import { h, refill, scrollable, type Child } from '../dom';
+import { csvButton } from '../download';
+import type { BenchRow, Spread } from '../model/document';
+import { tableOf, type Table } from '../text/csv';
+import { fixed, integer, plural, significant } from '../text/format';
+import type { Context, Section } from '../view/context';
+import { dotPlot, rangeOf, shown } from './bench-drawing';
+import { benchPanels } from './bench-lines';
+import { LengthChart } from './length-chart';
+
+const units: Record<string, string> = {
+  ratio_sgemm: '× the speed of sgemm',
+  time_over_baseline: '× the time of its baseline',
+  speed_over_baseline: '× the speed of its baseline',
+  extra_bytes: 'MB beside inputs and outputs',
+  ratio: '× the rival',
+};
+
+function unitOf(row: BenchRow): string {
+  if (row.megabytes !== null) return `times less memory than ${row.rival}`;
+  if (row.figure === 'ratio') return `× the speed of ${row.rival || 'the rival'}`;
+  return Object.hasOwn(units, row.figure) ? units[row.figure] : row.figure;
+}
+
+function spreadText(row: BenchRow): Child {
+  const { low, high } = row.value;
+  const quartiles = Number.isFinite(low)
+    ? h('span', { class: 'spread' }, ` (${shown(row, low)} to ${shown(row, high)})`)
+    : null;
+  return [shown(row, row.value.median), quartiles];
+}
+
+function goalText(row: BenchRow): string {
+  return row.goal === null ? '' : `${row.bound === 'at most' ? '≤' : '≥'} ${shown(row, row.goal)}`;
+}
+
+function reachedText(row: BenchRow): Child {
+  if (row.reached === null) return '';
+  return row.reached ? '✓ yes' : h('strong', null, '✕ no');
+}
+
+function rivalText(speedup: Spread): string {
+  return Number.isFinite(speedup.median) ? `${fixed(speedup.median, 2)}×` : '–';
+}
+
+function rowElement(row: BenchRow, range: [number, number], kernels: boolean): HTMLElement {
+  const cells: [Child, boolean][] = [
+    [integer(row.threads), true],
+    [spreadText(row), true],
+    [unitOf(row), false],
+    [dotPlot(row, range), false],
+    [goalText(row), true],
+    [reachedText(row), false],
+    [Number.isFinite(row.time.median) ? significant(row.time.median) : '–', true],
+  ];
+  if (kernels) cells.push([row.figure === 'ratio' ? '–' : rivalText(row.speedup), true]);
+  return h(
+    'tr',
+    null,
+    h('th', { scope: 'row' }, row.name),
+    cells.map(([cell, isNumber]) => h('td', { class: isNumber ? 'number' : '' }, cell)),
+  );
+}
+
+function csvTable(rows: BenchRow[]): Table {
+  return tableOf('bench', rows, [
+    ['name', (row) => row.name],
+    ['threads', (row) => row.threads],
+    ['figure', (row) => row.figure],
+    ['value', (row) => row.value.median],
+    ['q1', (row) => row.value.low],
+    ['q3', (row) => row.value.high],
+    ['bound', (row) => row.bound],
+    ['goal', (row) => row.goal],
+    ['reached', (row) => (row.reached === null ? null : String(row.reached))],
+    ['activation', (row) => row.activation],
+    ['path', (row) => row.path],
+    ['N', (row) => row.tokens],
+    ['ms', (row) => row.time.median],
+    ['ms_q1', (row) => row.time.low],
+    ['ms_q3', (row) => row.time.high],
+    ['rival', (row) => row.rival],
+    ['rival_ms', (row) => row.rivalTime.median],
+    ['speedup', (row) => row.speedup.median],
+    ['speedup_q1', (row) => row.speedup.low],
+    ['speedup_q3', (row) => row.speedup.high],
+    ['ours_mb', (row) => row.megabytes?.ours ?? null],
+    ['rival_mb', (row) => row.megabytes?.rival ?? null],
+    ['extra_bytes', (row) => row.extraBytes],
+  ]);
+}
+
+function summary(rows: BenchRow[]): string {
+  const goals = rows.filter((row) => row.reached !== null);
+  const missed = goals.filter((row) => row.reached === false).length;
+  const verdict =
+    goals.length === 0
+      ? ''
+      : missed === 0
+        ? ` All ${goals.length} goals are reached.`
+        : ` ${missed} of ${goals.length} goals are missed.`;
+  return `${plural(rows.length, 'measurement')}: medians of rounds in which ours and the rival take turns, with quartiles.${verdict} In the drawing the thin line is 1, the short one the goal.`;
+}
+
+function lengthCharts(context: Context, rows: BenchRow[]): Child {
+  const panels = benchPanels(rows);
+  if (panels.length === 0) return null;
+  return h(
+    'article',
+    { class: 'claim', 'aria-label': 'Against the number of tokens' },
+    h('h3', null, 'Against the number of tokens'),
+    new LengthChart(context.theme, panels, 'Shown').element,
+  );
+}
+
+export function benchSection(context: Context): Section {
+  const element = h('section', { id: 'speed', 'aria-labelledby': 'speed-title' });
+  let drawn = '';
+  const update = () => {
+    const rows = context.report.bench ?? [];
+    if (JSON.stringify(rows) === drawn) return;
+    drawn = JSON.stringify(rows);
+    const kernels = rows.some((row) => row.figure !== 'ratio');
+    const range = rangeOf(rows);
+    const drawing = `${fixed(range[0], 2)} to ${fixed(range[1], 2)}, logarithmic`;
+    const headings = [
+      'case',
+      'threads',
+      'value',
+      'unit',
+      drawing,
+      'goal',
+      'reached',
+      'ms',
+      ...(kernels ? ['against materialised'] : []),
+    ];
+    const numeric = ['threads', 'value', 'goal', 'ms', 'against materialised'];
+    const head = h(
+      'thead',
+      null,
+      h(
+        'tr',
+        null,
+        headings.map((text) =>
+          h('th', { scope: 'col', class: numeric.includes(text) ? 'number' : '' }, text),
+        ),
+      ),
+    );
+    const table = h(
+      'table',
+      { class: 'data' },
+      h('caption', { class: 'sr-only' }, 'Speed'),
+      head,
+      h(
+        'tbody',
+        null,
+        rows.map((row) => rowElement(row, range, kernels)),
+      ),
+    );
+    refill(
+      element,
+      h(
+        'div',
+        { class: 'section-header' },
+        h('h2', { id: 'speed-title' }, 'Speed'),
+        csvButton('speed', () => csvTable(rows)),
+      ),
+      h('p', { class: 'lead' }, summary(rows)),
+      lengthCharts(context, rows),
+      scrollable('Measurements of speed', table),
+    );
+  };
+  return {
+    id: 'speed',
+    title: 'Speed',
+    element,
+    present: () => context.report.bench !== null,
+    update,
+  };
+}

@@ -1,0 +1,134 @@
+// Learning curves.
+import { ChartCard } from '../charts/card';
+import type { ChartGroup } from '../charts/group';
+import type { ChartSpec } from '../charts/spec';
+import {
+  evalFigure,
+  evalLoss,
+  gradientNorm,
+  learningRate,
+  throughput,
+  trainLoss,
+  type Pick,
+} from '../curves/metrics';
+import { fill, h } from '../dom';
+import type { Figure } from '../model/document';
+import { comparisonOf, taskRuns, type Context, type Section } from '../view/context';
+import { currentAxis } from './axis';
+
+interface Curve {
+  id: string;
+  title: string;
+  about: string;
+  log: boolean;
+  pick: Pick;
+}
+
+const figureCurves: Record<Figure, Curve | null> = {
+  accuracy: {
+    id: 'accuracy',
+    title: 'Test accuracy, %',
+    about: 'Share of the test set that is classified correctly.',
+    log: false,
+    pick: evalFigure('accuracy'),
+  },
+  bits_per_byte: {
+    id: 'bits-per-byte',
+    title: 'Test bits per byte',
+    about: 'Mean cross-entropy of the next byte on the test set, over ln 2. Lower is better.',
+    log: false,
+    pick: evalFigure('bits_per_byte'),
+  },
+  loss: null,
+};
+
+const curves: Curve[] = [
+  {
+    id: 'test-loss',
+    title: 'Test loss',
+    about: 'Cross-entropy on the whole test set.',
+    log: false,
+    pick: evalLoss,
+  },
+  {
+    id: 'train-loss',
+    title: 'Training loss',
+    about: 'Mean since the record before.',
+    log: true,
+    pick: trainLoss,
+  },
+  {
+    id: 'gradient-norm',
+    title: 'Gradient norm',
+    about: 'Of all parameters together, before clipping.',
+    log: true,
+    pick: gradientNorm,
+  },
+  {
+    id: 'learning-rate',
+    title: 'Learning rate',
+    about: 'The same for all runs of a comparison.',
+    log: false,
+    pick: learningRate,
+  },
+  {
+    id: 'throughput',
+    title: 'Throughput',
+    about: 'Examples per second of training. Other work on the machine shows here too.',
+    log: false,
+    pick: throughput,
+  },
+];
+
+function specOf({ id, title, about, log, pick }: Curve): ChartSpec {
+  return { id, title, about, log, compact: false, pick: () => pick, references: () => [] };
+}
+
+// The figure that the runs have: what the comparison says, else what is recorded.
+function figureOf(context: Context): Figure {
+  const comparison = comparisonOf(context.report, context.store.get().task);
+  if (comparison !== undefined) return comparison.figure;
+  const runs = taskRuns(context);
+  if (runs.some((run) => run.evaluation.accuracy !== null)) return 'accuracy';
+  return runs.some((run) => run.evaluation.bitsPerByte !== null) ? 'bits_per_byte' : 'loss';
+}
+
+export function curvesSection(context: Context, group: ChartGroup): Section {
+  const grid = h('div', { class: 'cards' });
+  const lead = h(
+    'p',
+    { class: 'lead screen-only' },
+    'Drag across a chart to zoom, double-click to go back; all charts of this page that show steps or time follow. With the keyboard: arrows read values, + and − zoom, 0 resets.',
+  );
+  const element = h(
+    'section',
+    { id: 'curves', 'aria-labelledby': 'curves-title' },
+    h('h2', { id: 'curves-title' }, 'Learning'),
+    lead,
+    grid,
+  );
+  let cards: ChartCard[] = [];
+  let built: Figure | null = null;
+  const build = (figure: Figure) => {
+    built = figure;
+    for (const card of cards) card.remove();
+    const first = figureCurves[figure];
+    const chosen = first === null ? curves : [first, ...curves];
+    cards = chosen.map(
+      (curve) => new ChartCard(context, group, () => currentAxis(context), specOf(curve)),
+    );
+    fill(
+      grid,
+      cards.map((card) => card.element),
+    );
+  };
+  context.theme.subscribe(() => cards.forEach((card) => card.restyle()));
+  const update = () => {
+    const figure = figureOf(context);
+    if (figure !== built) build(figure);
+    for (const card of cards) card.update();
+  };
+  const present = () =>
+    context.report.runs.some((run) => run.train.step.length > 0 || run.evaluation.step.length > 0);
+  return { id: 'curves', title: 'Learning', element, present, update };
+}

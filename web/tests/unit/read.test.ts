@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { DocumentError, parseReport, readReport } from '../../src/model/read';
+import { decodeWeights, readMaps } from '../../src/model/read-maps';
+import { fixtures } from '../fixtures';
+import { pack } from '../fixtures/maps';
+
+describe('readReport', () => {
+  it.each(Object.keys(fixtures).filter((name) => name !== 'many'))('reads %s', (name) => {
+    const report = parseReport(JSON.stringify(fixtures[name]()));
+    expect(report.version).toBe('0.1.0');
+  });
+
+  it('reads the strings for what is not finite', () => {
+    const report = parseReport(JSON.stringify(fixtures.diverged()));
+    expect(report.runs[6].maxWeightNorm).toBe(Infinity);
+    expect(report.runs[6].train.loss.at(-1)).toBe(Infinity);
+    expect(report.runs[6].train.gradNorm.at(-1)).toBeNaN();
+  });
+
+  it.each(['"__POLYATTN_REPORT__"', 'null', '[]', '3'])('says that %s is no report', (json) => {
+    expect(() => parseReport(json)).toThrow(DocumentError);
+  });
+
+  it('says what is wrong with a document that is cut off', () => {
+    const whole = JSON.stringify(fixtures.small());
+    expect(() => parseReport(whole.slice(0, whole.length / 2))).toThrow(/cannot be read/);
+  });
+
+  it('names both schemas and the writer', () => {
+    try {
+      readReport({ schema: 2, polyattn: '9.9' });
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(DocumentError);
+      expect((error as DocumentError).message).toMatch(/schema 1.*schema 2/);
+      expect((error as DocumentError).advice).toContain('9.9');
+    }
+  });
+
+  it('survives fields of the wrong type', () => {
+    const report = readReport({
+      schema: 1,
+      runs: [
+        {
+          train: { step: [1, 2], loss: 'x' },
+          norms: [],
+          maps: { rows: -1 },
+          state: 'odd',
+          seed: {},
+        },
+        null,
+        7,
+      ],
+      comparisons: [{ rows: 'no' }, []],
+      theory: 5,
+      bench: {},
+    });
+    expect(report.runs).toHaveLength(3);
+    expect(report.runs[0].train.loss).toEqual(Float64Array.from([NaN, NaN]));
+    expect(report.runs[0].maps).toBeNull();
+    expect(report.theory).toBeNull();
+    expect(report.bench).toBeNull();
+  });
+
+  it('puts runs and rows together that are spelled differently', () => {
+    const run = (activation: string, task: string) => ({ activation, task });
+    const report = readReport({
+      schema: 1,
+      runs: [
+        run('x^3/sqrt(N)', 'odd'),
+        run('x^3 / sqrt( N )', 'odd'),
+        run('<b>', 'odd'),
+        run('y'.repeat(200), 'odd'),
+      ],
+      comparisons: [
+        {
+          task: '"odd"',
+          baseline: '"<b>"',
+          rows: [
+            { activation: 'x^3/sqrt(N)' },
+            { activation: '"<b>"' },
+            { activation: `"${'y'.repeat(120)}..."` },
+          ],
+        },
+      ],
+    });
+    expect(report.runs.map((one) => one.activation)).toEqual([
+      'x^3/sqrt(N)',
+      'x^3/sqrt(N)',
+      '<b>',
+      'y'.repeat(200),
+    ]);
+    expect(report.comparisons[0].task).toBe('odd');
+    expect(report.comparisons[0].baseline).toBe('<b>');
+    expect(report.comparisons[0].rows.map((row) => row.activation)).toEqual([
+      'x^3/sqrt(N)',
+      '<b>',
+      'y'.repeat(200),
+    ]);
+  });
+
+  it('cuts arrays to the steps they stand beside', () => {
+    const report = readReport({
+      schema: 1,
+      runs: [{ train: { step: [1, 2], loss: [5, 4, 3, 2] } }],
+    });
+    expect(report.runs[0].train.loss).toEqual(Float64Array.from([5, 4]));
+  });
+});
+
+describe('maps', () => {
+  it('gives weights back to half a step', () => {
+    const weights = [0.5, -0.25, 0, 0.125];
+    const decoded = decodeWeights({ input: 0, layer: 0, head: 0, ...pack(weights) }, 2, 2);
+    weights.forEach((weight, i) =>
+      expect(Math.abs((decoded?.[i] ?? NaN) - weight)).toBeLessThanOrEqual(0.5 / 127 / 2 + 1e-7),
+    );
+  });
+
+  it.each(['', 'AAAA', '%%%', 'A'.repeat(400)])('refuses %s', (values) => {
+    expect(decodeWeights({ input: 0, layer: 0, head: 0, scale: 1, values }, 2, 2)).toBeNull();
+  });
+
+  it('refuses sizes that cannot be', () => {
+    expect(readMaps({ rows: 1e9, columns: 1e9, maps: [] })).toBeNull();
+    expect(readMaps({ rows: 1.5, columns: 2, maps: [] })).toBeNull();
+  });
+});
