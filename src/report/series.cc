@@ -1,0 +1,204 @@
+#include "report/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "io/message.h"
+#include "run/json_text.h"
+
+namespace polyattn::report {
+namespace {
+
+using run::Json;
+using run::RecordError;
+
+constexpr std::size_t kCapacity = 2 * kMaxPoints;
+constexpr std::size_t kMaxNormsWidth = 1 << 14;
+// Numbers in the table of the norms, of any width: one megabyte.
+constexpr std::size_t kMaxNormsNumbers = 1 << 17;
+
+// By head, in the order of the columns.
+constexpr std::array<const char*, NormsLayout::kHeadNumbers> kHeadKeys = {
+    "weight_mean", "weight_max", "jacobian_mean", "jacobian_max",
+    "max_abs_score"};
+// Those of them whose largest value decides what is kept.
+constexpr std::array<std::size_t, 3> kDecidingHeadKeys = {1, 3, 4};
+constexpr std::array<const char*, NormsLayout::kLayerNumbers> kLayerKeys = {
+    "grad_norm", "weight_norm"};
+
+const Json& part_of(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  if (found == record.end()) {
+    throw RecordError(fmt::format("\"{}\" is missing", key));
+  }
+  return *found;
+}
+
+double number_at(const Json& record, const char* key) {
+  return run::number_of(part_of(record, key));
+}
+
+// 0 where there is none.
+double counted_number(const Json& record, const char* key, std::size_t& count) {
+  if (!record.contains(key)) return 0;
+  const double value = number_at(record, key);
+  ++count;
+  return value;
+}
+
+const Json& list_at(const Json& record, const char* key) {
+  const Json& list = part_of(record, key);
+  if (!list.is_array()) {
+    throw RecordError(fmt::format("\"{}\" is no list", key));
+  }
+  return list;
+}
+
+void check_length(const Json& list, std::size_t length, const char* key) {
+  if (list.is_array() && list.size() == length) return;
+  throw RecordError(fmt::format("\"{}\" has another shape", key));
+}
+
+// NaN is worse than anything.
+double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+NormsLayout layout_of(const Json& record) {
+  const Json& layers = list_at(record, kHeadKeys[0]);
+  std::vector<std::size_t> heads;
+  std::size_t width = NormsLayout::kFirstLayer;
+  for (const Json& layer : layers) {
+    if (!layer.is_array()) throw RecordError("a layer is no list of heads");
+    heads.push_back(layer.size());
+    width +=
+        NormsLayout::kLayerNumbers + heads.back() * NormsLayout::kHeadNumbers;
+    if (width > kMaxNormsWidth) {
+      throw RecordError(
+          fmt::format("it has more than {} norms", kMaxNormsWidth));
+    }
+  }
+  return NormsLayout(std::move(heads));
+}
+
+void read_heads(const Json& record, const NormsLayout& layout, std::size_t key,
+                std::vector<double>& row) {
+  const Json& layers = list_at(record, kHeadKeys[key]);
+  check_length(layers, layout.layers(), kHeadKeys[key]);
+  for (std::size_t i = 0; i < layout.layers(); ++i) {
+    check_length(layers[i], layout.heads(i), kHeadKeys[key]);
+    for (std::size_t j = 0; j < layout.heads(i); ++j) {
+      row[layout.head_column(i, j) + key] = run::number_of(layers[i][j]);
+    }
+  }
+}
+
+void put_largest(const NormsLayout& layout, std::vector<double>& row) {
+  for (std::size_t i = 0; i < layout.layers(); ++i) {
+    const double gradient = row[layout.layer_column(i)];
+    row.back() = worse(gradient, row.back());
+    for (std::size_t j = 0; j < layout.heads(i); ++j) {
+      for (std::size_t k = 0; k < kDecidingHeadKeys.size(); ++k) {
+        const std::size_t column =
+            layout.head_column(i, j) + kDecidingHeadKeys[k];
+        row[k] = worse(row[column], row[k]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+NormsLayout::NormsLayout(std::vector<std::size_t> heads)
+    : heads_(std::move(heads)) {
+  for (const std::size_t count : heads_) {
+    starts_.push_back(width_);
+    width_ += kLayerNumbers + count * kHeadNumbers;
+  }
+}
+
+RunSeries::RunSeries()
+    : train_(
+          kTrainWidth,
+          {kTrainLoss, kTrainGradNorm, kTrainItems, kTrainRate, kTrainSeconds},
+          kCapacity),
+      eval_(kEvalWidth, {kEvalLoss, kEvalAccuracy, kEvalBits}, kCapacity) {}
+
+void RunSeries::add(std::string_view line) {
+  const Json record = run::parse_json(line);
+  if (!record.is_object()) throw RecordError("it is no JSON object");
+  const Json& kind = part_of(record, "kind");
+  const Json& number = part_of(record, "step");
+  constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 53;
+  if (!number.is_number_unsigned() || number.get<std::uint64_t>() > kMaxStep) {
+    throw RecordError("\"step\" is no count");
+  }
+  const auto step = number.get<std::int64_t>();
+  if (kind == "train") {
+    add_train(step, record);
+  } else if (kind == "eval") {
+    add_eval(step, record);
+  } else if (kind == "norms") {
+    add_norms(step, record);
+  } else if (!kind.is_string()) {
+    throw RecordError("\"kind\" is no string");
+  }
+  last_step_ = std::max(last_step_, step);
+}
+
+void RunSeries::add_train(std::int64_t step, const Json& record) {
+  std::array<double, kTrainWidth> row{};
+  row[kTrainLoss] = number_at(record, "loss");
+  row[kTrainGradNorm] = number_at(record, "grad_norm");
+  row[kTrainRate] = number_at(record, "lr");
+  row[kTrainItems] = number_at(record, "items_per_second");
+  row[kTrainSeconds] = number_at(record, "seconds");
+  if (!train_.add(step, row)) throw RecordError("its step is not a new one");
+}
+
+void RunSeries::add_eval(std::int64_t step, const Json& record) {
+  std::array<double, kEvalWidth> row{};
+  std::size_t accuracies = accuracies_, bits = bits_;
+  row[kEvalLoss] = number_at(record, "loss");
+  row[kEvalAccuracy] = counted_number(record, "accuracy", accuracies);
+  row[kEvalBits] = counted_number(record, "bits_per_byte", bits);
+  if (!eval_.add(step, row)) throw RecordError("its step is not a new one");
+  accuracies_ = accuracies;
+  bits_ = bits;
+}
+
+void RunSeries::add_norms(std::int64_t step, const Json& record) {
+  NormsLayout layout = layout_of(record);
+  if (norms_ && !(norms_->layout == layout)) {
+    throw RecordError("it has other layers or heads than those before it");
+  }
+  // One more, at the end: the largest gradient, before it has its place.
+  std::vector<double> row(layout.width() + 1, 0.0);
+  row[NormsLayout::kTokens] = number_at(record, "tokens");
+  for (std::size_t k = 0; k < kLayerKeys.size(); ++k) {
+    const Json& list = list_at(record, kLayerKeys[k]);
+    check_length(list, layout.layers(), kLayerKeys[k]);
+    for (std::size_t i = 0; i < layout.layers(); ++i) {
+      row[layout.layer_column(i) + k] = run::number_of(list[i]);
+    }
+  }
+  for (std::size_t k = 0; k < kHeadKeys.size(); ++k) {
+    read_heads(record, layout, k, row);
+  }
+  put_largest(layout, row);
+  row[kDecidingHeadKeys.size()] = row.back();
+  row.pop_back();
+  if (!norms_) {
+    const std::size_t capacity =
+        std::clamp<std::size_t>(kMaxNormsNumbers / row.size(), 8, kCapacity);
+    norms_.emplace(
+        NormsTable{layout, ThinTable(layout.width(), {0, 1, 2, 3}, capacity)});
+  }
+  if (!norms_->table.add(step, row)) {
+    throw RecordError("its step is not a new one");
+  }
+}
+
+}  // namespace polyattn::report
