@@ -13,9 +13,11 @@
 
 #include "cli/bench.h"
 #include "cli/command.h"
+#include "cli/dashboard.h"
 #include "cli/data.h"
 #include "cli/files.h"
 #include "cli/plan.h"
+#include "cli/report.h"
 #include "cli/theory.h"
 #include "polyattn/activation.h"
 #include "polyattn/target.h"
@@ -48,6 +50,7 @@ int dispatch(int argc, const char* const* argv) {
       "Examples:\n"
       "  polyattn compare --budget 5m\n"
       "  polyattn train configs/sotu.toml\n"
+      "  polyattn dashboard runs\n"
       "  polyattn theory\n"
       "  polyattn plan --N 16384 --D 64 --degree 2\n"
       "  polyattn bench --quick\n\n"
@@ -56,6 +59,8 @@ int dispatch(int argc, const char* const* argv) {
   app.add_flag("--version", version, "Version and instruction sets");
   app.require_subcommand(0, 1);
   auto commands = training_commands(app);
+  commands.push_back(std::make_unique<ReportCommand>(app));
+  commands.push_back(std::make_unique<DashboardCommand>(app));
   commands.push_back(std::make_unique<DataCommand>(app));
   commands.push_back(std::make_unique<TheoryCommand>(app));
   commands.push_back(std::make_unique<PlanCommand>(app));

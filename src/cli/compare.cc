@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/duration.h"
 #include "cli/files.h"
+#include "cli/report.h"
 #include "cli/run_pool.h"
 #include "cli/stop_signals.h"
 #include "cli/train_bar.h"
@@ -34,6 +35,17 @@ std::string report_text(const run::Comparison& comparison,
       first.steps, first.parameters, first.threads, first.version,
       first.instruction_set, first.machine, first.started,
       plan.folder.string());
+}
+
+// Of those that were begun: the folder may hold other runs.
+std::vector<std::filesystem::path> begun_folders(const ComparePlan& plan) {
+  std::vector<std::filesystem::path> folders;
+  for (const PlannedRun& run : planned_runs(plan)) {
+    if (std::filesystem::exists(run.folder / "run.json")) {
+      folders.push_back(run.folder);
+    }
+  }
+  return folders;
 }
 
 }  // namespace
@@ -125,9 +137,15 @@ void CompareCommand::show(const ComparePlan& plan,
   run::Json json = run::comparison_json(comparison);
   json["folder"] = plan.folder.string();
   run::write_text_file(plan.folder / "comparison.json", json_text(json));
-  if (options_.json) return print_json(json);
+  const auto page =
+      write_extra_report(begun_folders(plan), plan.folder / "report.html");
+  if (options_.json) {
+    json["report"] = page ? run::Json(page->string()) : run::Json(nullptr);
+    return print_json(json);
+  }
   print_text(fmt::format("\n{}\n{}\n\n{}\n", run::comparison_table(comparison),
-                         run::verdict(comparison), report));
+                         run::verdict(comparison),
+                         page ? page->string() : report));
 }
 
 int CompareCommand::run() {

@@ -1,0 +1,97 @@
+// report and dashboard as a user meets them. Whether a build has the page is
+// known when it has been built: both kinds are right here.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/cli.h"
+#include "run/records.h"
+#include "support/temporary_folder.h"
+
+namespace polyattn::cli::report_command_test {
+namespace {
+
+struct Ended {
+  int exit_code = -1;
+  std::string text;
+};
+
+// Standard output, and standard error where `arguments` redirects it.
+Ended run_polyattn(const std::string& arguments) {
+  const std::string line = std::string("'") + POLYATTN_BINARY + "' ";
+  Ended ended;
+  std::FILE* pipe = ::popen((line + arguments).c_str(), "r");
+  if (pipe == nullptr) return ended;
+  char buffer[4096];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) {
+    ended.text.append(buffer, n);
+  }
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
+  return ended;
+}
+
+class ReportCommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    run::RunInfo info;
+    info.state = run::RunState::kFinished;
+    info.task = "fashion-mnist";
+    info.activation = "softmax";
+    info.accuracy = 0.5;
+    std::filesystem::create_directories(folder_ / "run");
+    run::write_run_info(folder_ / "run", info);
+  }
+
+  std::string path(const std::string& name) const {
+    return "'" + (folder_ / name).string() + "'";
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(ReportCommandLine, PrintsTheDocument) {
+  const Ended ended = run_polyattn("report --json " + path("run"));
+  ASSERT_EQ(ended.exit_code, kExitDone);
+  const auto json = nlohmann::json::parse(ended.text);
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("runs").at(0).at("accuracy"), 0.5);
+}
+
+TEST_F(ReportCommandLine, WritesThePageOrSaysThatThereIsNone) {
+  const Ended ended = run_polyattn("report " + path("run") + " 2>&1");
+  const auto page = folder_ / "run" / "report.html";
+  if (ended.exit_code == kExitDone) {
+    EXPECT_NE(ended.text.find(page.string()), std::string::npos) << ended.text;
+    const std::string html = test::read_text(page);
+    EXPECT_NE(html.find("\"schema\":1"), std::string::npos);
+    EXPECT_EQ(html.find("__POLYATTN_REPORT__"), std::string::npos);
+  } else {
+    EXPECT_EQ(ended.exit_code, kExitFailure);
+    EXPECT_NE(ended.text.find("this build has no page"), std::string::npos)
+        << ended.text;
+    EXPECT_FALSE(std::filesystem::exists(page));
+  }
+}
+
+TEST_F(ReportCommandLine, MistakesAreSaid) {
+  EXPECT_EQ(run_polyattn("report 2>&1").exit_code, kExitUsage);
+  EXPECT_EQ(run_polyattn("dashboard 2>&1").exit_code, kExitUsage);
+  EXPECT_EQ(run_polyattn("dashboard . --port 65536 2>&1").exit_code,
+            kExitUsage);
+  const Ended both =
+      run_polyattn("report --json -o x.html " + path("run") + " 2>&1");
+  EXPECT_EQ(both.exit_code, kExitUsage);
+  EXPECT_NE(both.text.find("--out"), std::string::npos) << both.text;
+  const Ended absent = run_polyattn("report --json " + path("no") + " 2>&1");
+  EXPECT_EQ(absent.exit_code, kExitFailure);
+  EXPECT_NE(absent.text.find("there is no such folder"), std::string::npos)
+      << absent.text;
+}
+
+}  // namespace
+}  // namespace polyattn::cli::report_command_test
