@@ -53,7 +53,7 @@ TEST(LinearBench, EveryPartGivesItsRows) {
     EXPECT_EQ(row.value.has_value(), !sgemm && !torch) << row.name;
     EXPECT_TRUE(row.value || !row.note.empty()) << row.name;
     EXPECT_FALSE(row.goal.has_value()) << row.name;
-    if (row.value) EXPECT_GT(row.value->median, 0) << row.name;
+    EXPECT_GT(row.value.value_or(Spread{1, 1, 1}).median, 0) << row.name;
   }
   ASSERT_EQ(report.accuracy.size(), 4U);  // four degrees, one length
   for (const AccuracyRow& row : report.accuracy) {
@@ -66,7 +66,7 @@ TEST(LinearBench, EveryPartGivesItsRows) {
   ASSERT_EQ(report.overflow.size(), 8U);  // four degrees, two ways
   for (const OverflowRow& row : report.overflow) {
     // Degree 1 with q and k opposed has the features of its scores.
-    if (row.linear) EXPECT_GT(*row.linear, 1) << row.activation << row.scaled;
+    EXPECT_GT(row.linear.value_or(2), 1) << row.activation << row.scaled;
   }
   EXPECT_TRUE(report.overflow[2].linear.has_value());  // x^2, both large
   for (const PlannerRow& row : report.planner) EXPECT_GE(row.loss, 1);
