@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/page.h"
+#include "report/text.h"
 #include "support.h"
 
 namespace polyattn::report {
