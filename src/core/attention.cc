@@ -71,7 +71,7 @@ std::size_t bytes_of(const Problem& problem, Path path, Direction direction,
                      int workers) {
   if (path == Path::kDense) return dense_bytes(problem, direction, workers);
   const std::size_t linear = linear_bytes(problem, direction, workers);
-  return problem.path == Path::kLinear
+  return problem.path == Path::kLinear && direction == Direction::kBackward
              ? linear
              : std::max(linear, dense_bytes(problem, direction, workers));
 }
@@ -96,9 +96,13 @@ bool all_finite(const ConstTensor& t) {
 
 // What to do with a linear call that gave inf or NaN: true for the dense path.
 // Inputs that are not finite may give such results on any path.
-bool goes_dense(const char* op, const Problem& p) {
+bool goes_dense(const char* op, const Problem& p,
+                const AttentionBackwardInputs* back = nullptr) {
   if (p.path != Path::kLinear) return true;
-  if (all_finite(p.in.q) && all_finite(p.in.k) && all_finite(p.in.v))
+  const bool sum = p.activation.divisor == Divisor::kSum;
+  const bool given = back == nullptr ||
+                     (all_finite(back->d_o) && (!sum || all_finite(back->o)));
+  if (given && all_finite(p.in.q) && all_finite(p.in.k) && all_finite(p.in.v))
     throw std::overflow_error(
         "[" + std::string(op) + "] features of " + p.activation.to_string() +
         " overflow " + name_of(p.compute) +
@@ -161,7 +165,7 @@ void attention_backward(const AttentionInputs& inputs,
   if (path == Path::kLinear) {
     const auto run = wide ? linear_backward_f64 : linear_backward_f32;
     if (run(problem, backward, gradients, workspace.data(), parallel) == 0 ||
-        !goes_dense(kBackward, problem))
+        !goes_dense(kBackward, problem, &backward))
       return;
   }
   const auto run = wide ? backward_f64 : backward_f32;

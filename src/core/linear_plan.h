@@ -143,7 +143,8 @@ struct LinearStorage {
     part = plan.round_tokens() * (plan.width + (states > 1 ? p.d : 0));
     parts = arena.take<T>(p.causal == Causal::kNone
                               ? 0
-                              : plan.slots * plan.groups * members * part);
+                              : plan.slots * plan.groups *
+                                    std::max<std::int64_t>(members, 1) * part);
     Arena measure(nullptr);
     LinearScratch<T>(measure, p, plan);
     if (p.causal != Causal::kNone)

@@ -105,7 +105,8 @@ void count_keys(const Problem& problem, const ScoreBlock& rows, T* buffer,
 
 bool rows_share_mask(const Problem& problem) {
   const auto shared = [](const auto& view) {
-    return !view || view->size[2] == 1 || view->stride[2] == 0;
+    return !view || view->size[2] == 1 ||
+           (view->stride[2] == 0 && view->size[2] > 0);
   };
   return shared(problem.in.bias) && shared(problem.in.mask);
 }
