@@ -186,7 +186,7 @@ export interface Spread {
 export interface BenchRow {
   name: string;
   threads: number;
-  figure: string; // ratio_sgemm, ..., or 'ratio' of a duel
+  figure: string; // ratio_sgemm, ..., 'ratio' of a duel, or a unit
   value: Spread;
   bound: string; // 'at least', 'at most', '' without a goal
   goal: number | null;
@@ -203,6 +203,19 @@ export interface BenchRow {
   extraBytes: number;
 }
 
+// Rows of a kind that has no place of its own, as they are.
+export interface BenchTable {
+  title: string;
+  columns: string[];
+  rows: unknown[][];
+}
+
+export interface Bench {
+  rows: BenchRow[];
+  paths: BenchRow[]; // for the drawing against N alone
+  tables: BenchTable[];
+}
+
 export interface Report {
   version: string;
   generated: string;
@@ -212,5 +225,5 @@ export interface Report {
   comparisons: Comparison[];
   runs: Run[];
   theory: Theory | null;
-  bench: BenchRow[] | null;
+  bench: Bench | null;
 }

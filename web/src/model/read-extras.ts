@@ -1,5 +1,5 @@
 // The documents of polyattn theory --json and polyattn bench --json.
-import type { BenchRow, Claim, Spread, Theory, TheoryRow } from './document';
+import type { Bench, BenchRow, BenchTable, Claim, Spread, Theory, TheoryRow } from './document';
 import { fields, list, number, numberOrNull, text, texts, type Fields } from './values';
 
 function readTheoryRow(value: unknown): TheoryRow {
@@ -127,20 +127,56 @@ function readMeasurement(row: Fields, group: string): BenchRow {
   };
 }
 
-function readBenchRow(value: unknown, group: string): BenchRow {
-  const row = fields(value);
-  return 'ratio' in row ? readDuel(row) : readMeasurement(row, group);
+// A row of bench --linear: ours and another's, in any unit.
+function readFigure(row: Fields, group: string): BenchRow {
+  const measured = readMeasurement(row, group);
+  const inTime = text(row.unit) === 'ms';
+  return {
+    ...measured,
+    figure: text(row.value_unit),
+    rival: text(row.rival_is),
+    time: inTime ? { ...unmeasured, median: number(row.ours) } : unmeasured,
+    rivalTime: inTime ? { ...unmeasured, median: number(row.rival) } : unmeasured,
+  };
+}
+
+function readBenchRow(row: Fields, group: string): BenchRow {
+  if ('ratio' in row) return readDuel(row);
+  return 'rival_is' in row ? readFigure(row, group) : readMeasurement(row, group);
+}
+
+// dense_ms, linear_ms, ...: one problem computed in several ways.
+function readPaths(row: Fields): BenchRow[] {
+  return ['dense', 'linear'].flatMap((path) => {
+    const median = number(row[`${path}_ms`]);
+    if (!Number.isFinite(median)) return [];
+    const time = { ...unmeasured, median };
+    return [{ ...readMeasurement(row, ''), path, time, rival: '', rivalTime: unmeasured }];
+  });
+}
+
+function tableOf(title: string, rows: Fields[]): BenchTable[] {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  if (columns.length === 0) return [];
+  return [{ title, columns, rows: rows.map((row) => columns.map((column) => row[column])) }];
 }
 
 // A list of measurements, a single one, or an object with lists of them by name.
-export function readBench(value: unknown): BenchRow[] | null {
+export function readBench(value: unknown): Bench | null {
   const whole = fields(value);
   const groups: [string, unknown[]][] =
     'name' in whole || Array.isArray(value)
       ? [['', Array.isArray(value) ? value : [value]]]
       : Object.entries(whole).map(([name, rows]) => [name, list(rows)]);
-  const rows = groups.flatMap(([group, entries]) =>
-    entries.map((entry) => readBenchRow(entry, group)),
-  );
-  return rows.length === 0 ? null : rows;
+  if (groups.every(([, rows]) => rows.length === 0)) return null;
+  const bench: Bench = { rows: [], paths: [], tables: [] };
+  for (const [group, entries] of groups) {
+    const all = entries.map(fields);
+    const named = all.filter((row) => text(row.name) !== '');
+    const others = all.filter((row) => text(row.name) === '');
+    bench.rows.push(...named.map((row) => readBenchRow(row, group)));
+    bench.paths.push(...others.flatMap(readPaths));
+    bench.tables.push(...tableOf(group || 'other', others));
+  }
+  return bench;
 }

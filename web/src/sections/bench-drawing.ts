@@ -4,7 +4,8 @@ import type { BenchRow } from '../model/document';
 import { fixed, significant } from '../text/format';
 
 export function shown(row: BenchRow, value: number): string {
-  return row.figure === 'extra_bytes' ? significant(value / 1e6) : fixed(value, 2);
+  if (row.figure === 'extra_bytes') return significant(value / 1e6);
+  return ratios.includes(row.figure) ? fixed(value, 2) : significant(value);
 }
 
 const width = 180;
@@ -57,9 +58,11 @@ export function dotPlot(row: BenchRow, range: [number, number]): SVGSVGElement |
   );
 }
 
-// Memory has its own scale, and stands in numbers only.
+const ratios = ['ratio', 'ratio_sgemm', 'time_over_baseline', 'speed_over_baseline'];
+
+// Everything else has its own scale, and stands in numbers only.
 function isRatio(row: BenchRow): boolean {
-  return row.figure !== 'extra_bytes' && row.megabytes === null;
+  return ratios.includes(row.figure) && row.megabytes === null;
 }
 
 export function rangeOf(rows: BenchRow[]): [number, number] {

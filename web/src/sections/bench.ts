@@ -1,12 +1,13 @@
 // What polyattn bench measured: ratios with their quartiles.
 import { h, refill, scrollable, type Child } from '../dom';
 import { csvButton } from '../download';
-import type { BenchRow, Spread } from '../model/document';
+import type { Bench, BenchRow, Spread } from '../model/document';
 import { tableOf, type Table } from '../text/csv';
 import { fixed, integer, plural, significant } from '../text/format';
 import type { Context, Section } from '../view/context';
 import { dotPlot, rangeOf, shown } from './bench-drawing';
 import { benchPanels } from './bench-lines';
+import { plainTable } from './bench-tables';
 import { LengthChart } from './length-chart';
 
 const units: Record<string, string> = {
@@ -98,13 +99,13 @@ function summary(rows: BenchRow[]): string {
     goals.length === 0
       ? ''
       : missed === 0
-        ? ` All ${goals.length} goals are reached.`
+        ? ` ${goals.length === 1 ? 'The goal is' : `All ${goals.length} goals are`} reached.`
         : ` ${missed} of ${goals.length} goals are missed.`;
   return `${plural(rows.length, 'measurement')}: medians of rounds in which ours and the rival take turns, with quartiles.${verdict} In the drawing the thin line is 1, the short one the goal.`;
 }
 
-function lengthCharts(context: Context, rows: BenchRow[]): Child {
-  const panels = benchPanels(rows);
+function lengthCharts(context: Context, { rows, paths }: Bench): Child {
+  const panels = benchPanels([...rows, ...paths]);
   if (panels.length === 0) return null;
   return h(
     'article',
@@ -118,9 +119,10 @@ export function benchSection(context: Context): Section {
   const element = h('section', { id: 'speed', 'aria-labelledby': 'speed-title' });
   let drawn = '';
   const update = () => {
-    const rows = context.report.bench ?? [];
-    if (JSON.stringify(rows) === drawn) return;
-    drawn = JSON.stringify(rows);
+    const bench = context.report.bench ?? { rows: [], paths: [], tables: [] };
+    if (JSON.stringify(bench) === drawn) return;
+    drawn = JSON.stringify(bench);
+    const { rows } = bench;
     const kernels = rows.some((row) => row.figure !== 'ratio');
     const range = rangeOf(rows);
     const drawing = `${fixed(range[0], 2)} to ${fixed(range[1], 2)}, logarithmic`;
@@ -167,8 +169,9 @@ export function benchSection(context: Context): Section {
         csvButton('speed', () => csvTable(rows)),
       ),
       h('p', { class: 'lead' }, summary(rows)),
-      lengthCharts(context, rows),
-      scrollable('Measurements of speed', table),
+      lengthCharts(context, bench),
+      rows.length === 0 ? null : scrollable('Measurements of speed', table),
+      bench.tables.map(plainTable),
     );
   };
   return {

@@ -33,7 +33,9 @@ export class LengthChart {
     this.panel = panels[0];
     const options = panels.map((panel) => ({ value: panel, text: pretty(panel.title) }));
     const choice =
-      panels.length > 1 ? choose(label, options, this.panel, (panel) => this.choose(panel)) : null;
+      panels.length > 1
+        ? choose(label, options, this.panel, (panel) => this.choose(panel))
+        : h('p', { class: 'about' }, pretty(this.panel.title));
     this.element = h('div', { class: 'length-chart' }, choice, this.frame, this.key);
     watchVisibility(this.element, (visible) => {
       this.visible = visible;

@@ -36,7 +36,7 @@ function plainVerdict(report: Report): string {
     return theory.holds
       ? 'Every theorem that was checked agrees with what was measured.'
       : 'A theorem that was checked does not agree with what was measured.';
-  if (bench !== null) return `${plural(bench.length, 'measurement')} of speed.`;
+  if (bench !== null) return `${plural(bench.rows.length, 'measurement')} of speed.`;
   return report.live
     ? 'No runs yet. This page fills up when they begin.'
     : 'This report holds no runs.';

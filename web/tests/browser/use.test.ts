@@ -197,6 +197,7 @@ describe('everyone', () => {
     ['diverged', 'light'],
     ['text', 'dark'],
     ['mixed', 'light'],
+    ['linear', 'dark'],
   ] as const)('can use %s in %s: axe finds nothing serious', async (name, colorScheme) => {
     const { page } = await chromium.open(name, { colorScheme });
     await showAll(page);

@@ -8,16 +8,60 @@ const measured = { name: 'a', threads: 1, activation: 'x', N: 64, median_ms: 2 }
 
 describe('the document of polyattn bench', () => {
   it('may be a list, one row, or lists by name', () => {
-    expect(readBench([measured, measured])).toHaveLength(2);
-    expect(readBench(measured)).toHaveLength(1);
+    expect(readBench([measured, measured])?.rows).toHaveLength(2);
+    expect(readBench(measured)?.rows).toHaveLength(1);
     const groups = readBench({ kernels: [measured], linear: [measured], machine: 'x', seed: 1 });
-    expect(groups?.map((row) => row.setting)).toEqual(['kernels, 1 thread', 'linear, 1 thread']);
+    expect(groups?.rows.map((row) => row.setting)).toEqual([
+      'kernels, 1 thread',
+      'linear, 1 thread',
+    ]);
   });
 
   it('may have rows of a kind that is not known', () => {
-    const rows = readBench([{ name: 'new', speedup_of_something: 3 }, 7, null]);
-    expect(rows?.map((row) => row.name)).toEqual(['new', '', '']);
-    expect(benchPanels(rows ?? [])).toEqual([]);
+    const bench = readBench([{ name: 'new', speedup_of_something: 3 }, { error: 1e-7 }, 7, null]);
+    expect(bench?.rows.map((row) => row.name)).toEqual(['new']);
+    expect(bench?.tables[0].columns).toEqual(['error']);
+    expect(bench?.tables[0].rows[0]).toEqual([1e-7]);
+    expect(benchPanels(bench?.rows ?? [])).toEqual([]);
+  });
+
+  it('may be that of bench --linear', () => {
+    const planner = (tokens: number) => ({
+      op: 'forward',
+      activation: 'x^2/sqrt(N)',
+      N: tokens,
+      D: 64,
+      causal: 'none',
+      threads: 1,
+      chosen: 'linear',
+      dense_ms: tokens ** 2,
+      linear_ms: tokens,
+    });
+    const figure = {
+      name: 'forward N=16384',
+      threads: 1,
+      unit: 'ms',
+      ours: 2,
+      rival: 8,
+      rival_is: 'dense',
+      value: 4,
+      value_q1: 3.9,
+      value_q3: 4.1,
+      value_unit: 'ratio',
+      bound: 'at least',
+      must_reach: 3,
+      reached: true,
+    };
+    const bench = readBench({ target: 'avx2', figures: [figure], planner: [64, 128].map(planner) });
+    expect(bench?.rows[0]).toMatchObject({ figure: 'ratio', rival: 'dense', goal: 3 });
+    expect(bench?.rows[0].time.median).toBe(2);
+    const [panel] = benchPanels(bench?.paths ?? []);
+    expect(panel.lines.map((line) => line.name)).toEqual([
+      'x^2/sqrt(N), dense',
+      'x^2/sqrt(N), linear',
+    ]);
+    expect(panel.lines[0].points.get(128)?.value).toBe(128 ** 2);
+    expect(bench?.tables.map((table) => table.title)).toEqual(['planner']);
   });
 
   it.each([[null], [[]], [{}], ['text'], [{ rows: 7 }]])('is absent if it is %j', (value) => {
@@ -27,7 +71,7 @@ describe('the document of polyattn bench', () => {
 
 describe('lines over the number of tokens', () => {
   it('are those that differ in length alone, a line for each path', () => {
-    const panels = benchPanels(readBench(makeBench()) ?? []);
+    const panels = benchPanels(readBench(makeBench())?.rows ?? []);
     expect(panels.map((panel) => panel.title)).toEqual([
       'milliseconds: forward, f32, B 1, H 8, D 64, 1 thread',
       'MB beside inputs and outputs: forward, f32, B 1, H 8, D 64, 1 thread',
@@ -44,7 +88,7 @@ describe('lines over the number of tokens', () => {
 
   it('hold what is materialised beside ours', () => {
     const row = (tokens: number) => ({ ...measured, N: tokens, rival_ms: tokens });
-    const [panel] = benchPanels(readBench([row(64), row(128)]) ?? []);
+    const [panel] = benchPanels(readBench([row(64), row(128)])?.rows ?? []);
     expect(panel.lines.map((line) => line.name)).toEqual(['x', 'x, materialised']);
     expect(panel.lines[1].points.get(128)?.value).toBe(128);
   });
