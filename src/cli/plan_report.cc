@@ -105,7 +105,9 @@ std::string sources_text() {
 Json answer_json(const PlanAnswer& answer) {
   const PathEstimate& e = answer.estimate;
   const bool linear = e.obstacle.empty();
-  const auto of_linear = [&](Json value) { return linear ? value : Json(); };
+  const auto of_linear = [&](const Json& value) {
+    return linear ? value : Json();
+  };
   return {{"direction", name_of(answer.direction)},
           {"path", name_of(e.path)},
           {"reason", e.reason},

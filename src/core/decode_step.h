@@ -49,7 +49,7 @@ void fold_cached(const Problem& problem, std::byte* sums, Parallel& parallel);
 // Attention on cached tokens and sums; `length` counts both. False if something
 // that is not finite was written. T is float or double.
 template <typename T>
-bool attend_sums(const Problem& problem, std::byte* sums, std::int64_t length,
+bool attend_sums(const Problem& problem, std::byte* state, std::int64_t length,
                  const Tensor& o, Parallel& parallel);
 
 }  // namespace polyattn

@@ -134,10 +134,10 @@ struct ChunkScratch {
 template <typename T>
 struct LinearStorage {
   LinearStorage(Arena& arena, const Problem& p, const LinearPlan& plan,
-                int states_, std::size_t dense_bytes_, int workers)
-      : states(states_),
+                int state_count, std::size_t chunk_bytes, int workers)
+      : states(state_count),
         members(p.kv_heads > 0 ? p.heads / p.kv_heads : 0),
-        dense_bytes(dense_bytes_),
+        dense_bytes(chunk_bytes),
         state(arena.take<T>(plan.slots * states * plan.state())),
         seen(arena.take<std::int64_t>(plan.slots * (plan.round + 1))) {
     part = plan.round_tokens() * (plan.width + (states > 1 ? p.d : 0));

@@ -108,24 +108,25 @@ Times time_of(const Shape& shape, Path path) {
 
 // The solution x of a x = b; a cost below zero, which noise may give, becomes
 // zero.
-template <std::size_t N>
-std::array<double, N> solve(std::array<std::array<double, N>, N> a,
-                            std::array<double, N> b) {
-  for (std::size_t i = 0; i < N; ++i) {
+template <std::size_t kCount>
+std::array<double, kCount> solve(
+    std::array<std::array<double, kCount>, kCount> a,
+    std::array<double, kCount> b) {
+  for (std::size_t i = 0; i < kCount; ++i) {
     std::size_t top = i;
-    for (std::size_t r = i; r < N; ++r)
+    for (std::size_t r = i; r < kCount; ++r)
       if (std::abs(a[r][i]) > std::abs(a[top][i])) top = r;
     std::swap(a[i], a[top]);
     std::swap(b[i], b[top]);
-    for (std::size_t r = 0; r < N; ++r) {
+    for (std::size_t r = 0; r < kCount; ++r) {
       if (r == i) continue;
       const double factor = a[r][i] / a[i][i];
-      for (std::size_t c = i; c < N; ++c) a[r][c] -= factor * a[i][c];
+      for (std::size_t c = i; c < kCount; ++c) a[r][c] -= factor * a[i][c];
       b[r] -= factor * b[i];
     }
   }
-  std::array<double, N> x{};
-  for (std::size_t i = 0; i < N; ++i) x[i] = std::max(b[i] / a[i][i], 0.0);
+  std::array<double, kCount> x{};
+  for (std::size_t i = 0; i < kCount; ++i) x[i] = std::max(b[i] / a[i][i], 0.0);
   return x;
 }
 

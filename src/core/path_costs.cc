@@ -151,11 +151,11 @@ PathCosts path_costs() {
   return costs.by_target[target_name()] = *read;
 }
 
-bool set_path_costs(const PathCosts& fresh, bool keep) {
-  Known& costs = known();
-  const std::lock_guard lock(costs.mutex);
-  costs.by_target[target_name()] = fresh;
-  return !keep || write_file(path_costs_file(), fresh);
+bool set_path_costs(const PathCosts& costs, bool keep) {
+  Known& all = known();
+  const std::lock_guard lock(all.mutex);
+  all.by_target[target_name()] = costs;
+  return !keep || write_file(path_costs_file(), costs);
 }
 
 }  // namespace polyattn

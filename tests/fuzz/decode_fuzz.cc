@@ -20,6 +20,7 @@ namespace {
 
 using polyattn::DecodeShape;
 using polyattn::DecodeState;
+using polyattn::view;
 using Bytes = std::vector<std::byte>;
 
 void require(bool condition, const char* message) {
