@@ -30,6 +30,7 @@ struct PathCost {
   double token = 0;          // linear: for each element of a token
   double feature = 0;        // linear: a feature of a token
   double feature_width = 0;  // and for each element of v
+  double step = 0;           // linear and causal: a token, beside all that
 
   bool operator==(const PathCost&) const = default;
 };

@@ -20,7 +20,7 @@ struct CostField {
   double PathCost::*member;
 };
 
-constexpr std::array<CostField, 7> kCostFields = {{
+constexpr std::array<CostField, 8> kCostFields = {{
     {"row", "dense: an element of a token", &PathCost::row},
     {"pair", "dense: a query and a key", &PathCost::pair},
     {"pair_width", "dense: and for each element of q and v",
@@ -30,6 +30,7 @@ constexpr std::array<CostField, 7> kCostFields = {{
     {"feature", "linear: a feature of a token", &PathCost::feature},
     {"feature_width", "linear: and for each element of v",
      &PathCost::feature_width},
+    {"step", "linear: a token of a causal call", &PathCost::step},
 }};
 
 Json costs_json(const PathCosts& costs) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/features.h"
+#include "core/planner.h"
+#include "core/problem.h"
 #include "polyattn/plan.h"
 
 namespace polyattn {
@@ -18,6 +20,7 @@ namespace {
 struct Shape {
   std::int64_t n, d, e;
   const char* formula;
+  Causal causal = Causal::kNone;
 };
 
 // One head of random numbers, forward and backward on one worker.
@@ -39,10 +42,13 @@ class Probe {
     in_.k = view(std::as_const(k_).data(), narrow_);
     in_.v = view(std::as_const(v_).data(), wide_);
     config_.activation = Activation::parse(shape.formula);
+    config_.causal = shape.causal;
     config_.path = path;
     forward_.resize(attention_forward_workspace(in_, config_, 1));
     backward_.resize(attention_backward_workspace(in_, config_, 1));
   }
+
+  Problem problem() const { return check_problem("plan", in_, config_); }
 
   // Nanoseconds, the least of a few.
   double forward() {
@@ -74,7 +80,7 @@ class Probe {
 
   template <typename F>
   static double least(F&& f) {
-    constexpr int kRepeats = 4;
+    constexpr int kRepeats = 7;
     f();
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kRepeats; ++i) {
@@ -99,6 +105,21 @@ class Probe {
 struct Times {
   double forward, backward;
 };
+
+// What a causal call of the linear path takes beside what is known, by token.
+void set_step(PathCosts& costs) {
+  constexpr Shape kShape = {288, 16, 16, "x", Causal::kFirst};
+  Probe probe(kShape, Path::kLinear);
+  const double tokens = 2 * static_cast<double>(kShape.n);
+  const Problem p = probe.problem();
+  const auto rest = [&](double time, Direction direction, PathCost& cost) {
+    cost.step = 0;
+    const double known = 1e9 * predict_linear(p, direction, cost);
+    cost.step = std::max(time - known, 0.0) / tokens;
+  };
+  rest(probe.forward(), Direction::kForward, costs.forward);
+  rest(probe.backward(), Direction::kBackward, costs.backward);
+}
 
 Times time_of(const Shape& shape, Path path) {
   Probe probe(shape, path);
@@ -173,6 +194,7 @@ PathCosts measure_path_costs() {
   set_dense(costs.backward, solve(dense, dense_b));
   set_linear(costs.forward, solve(linear, linear_f));
   set_linear(costs.backward, solve(linear, linear_b));
+  set_step(costs);
   return costs;
 }
 

@@ -19,7 +19,7 @@
 namespace polyattn {
 namespace {
 
-constexpr char kTitle[] = "polyattn path costs 1";
+constexpr char kTitle[] = "polyattn path costs 2";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -38,9 +38,9 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-std::array<double*, 7> numbers_of(PathCost& cost) {
-  return {&cost.row,   &cost.pair,    &cost.pair_width,   &cost.head,
-          &cost.token, &cost.feature, &cost.feature_width};
+std::array<double*, 8> numbers_of(PathCost& cost) {
+  return {&cost.row,   &cost.pair,    &cost.pair_width,    &cost.head,
+          &cost.token, &cost.feature, &cost.feature_width, &cost.step};
 }
 
 bool read_cost(std::istream& in, const std::string& name, PathCost& cost) {
@@ -104,14 +104,16 @@ constexpr PathCosts kUsual = {
      .head = 1400,
      .token = 0.2,
      .feature = 0.16,
-     .feature_width = 0.031},
+     .feature_width = 0.031,
+     .step = 60},
     {.row = 0.7,
      .pair = 1.4,
      .pair_width = 0.064,
      .head = 3100,
      .token = 0.8,
      .feature = 0.65,
-     .feature_width = 0.075},
+     .feature_width = 0.075,
+     .step = 150},
 };
 
 // Of each target that was asked for.

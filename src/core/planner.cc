@@ -155,6 +155,7 @@ double predict_linear(const Problem& p, Direction direction,
   total += times * (own * (cost.pair + widths * cost.pair_width) +
                     2 * work.edges * widths * cost.row);
   total += static_cast<double>(plan.groups) * tokens * widths * cost.token;
+  total += tokens * cost.step;
   return 1e-9 * total;
 }
 

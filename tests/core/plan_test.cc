@@ -345,7 +345,7 @@ std::vector<double> numbers_of(const PathCosts& costs) {
   std::vector<double> list;
   for (const PathCost& c : {costs.forward, costs.backward})
     list.insert(list.end(), {c.row, c.pair, c.pair_width, c.head, c.token,
-                             c.feature, c.feature_width});
+                             c.feature, c.feature_width, c.step});
   return list;
 }
 
@@ -381,7 +381,7 @@ std::optional<std::vector<double>> read_costs(const std::string& text) {
   std::vector<double> list;
   for (const char* name : {"forward", "backward"}) {
     if (!(in >> word) || word != name) return {};
-    for (int i = 0; i < 7; ++i) {
+    for (int i = 0; i < 8; ++i) {
       list.emplace_back();
       if (!(in >> list.back())) return {};
     }
@@ -532,7 +532,7 @@ TEST_F(PlanFileDeathTest, FilesThatAreWrongAreMeasuredAnew) {
       [](std::string s) { return s.substr(0, s.find("backward")); },
       [](std::string s) { return s.substr(0, s.rfind(' ')); },
       [](std::string s) { return s + "1\n"; },
-      [](std::string s) { return replaced(s, "costs 1", "costs 2"); },
+      [](std::string s) { return replaced(s, "costs 2", "costs 3"); },
       [](std::string s) { return replaced(s, "forward", "forwards"); },
       [](std::string s) { return replaced(s, " 12345.", " -12345."); },
       [](std::string s) { return replaced(s, " 12345.", " x12345."); },
