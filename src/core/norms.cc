@@ -81,11 +81,14 @@ class LinearNorms {
       : p_(p), in_(in), config_(config), parallel_(parallel) {
     in_.v = in_.k;
     config_.path = Path::kLinear;
+    // The Jacobian of `sum` is a difference, of which f32 may leave nothing.
+    if (config.activation.divisor == Divisor::kSum)
+      config_.compute = DType::kF64;
     rows_.resize(static_cast<std::size_t>(in_.q.size[0] * in_.q.size[1] *
                                           in_.q.size[2]));
     counts_.assign(rows_.size(), 0);
     o_.resize(rows_.size() * static_cast<std::size_t>(p.d) *
-              size_of(config.compute));
+              size_of(config_.compute));
     count_rows();
   }
 
@@ -204,6 +207,8 @@ bool linear_is_faster(const Problem& p) {
     if (!linear_obstacle(sub).empty()) return false;
     linear += predict_linear(sub, Direction::kForward, costs.forward);
   }
+  // In f64, as LinearNorms has it.
+  if (p.activation.divisor == Divisor::kSum) linear *= 2;
   Problem dense = p;
   dense.e = 1;
   return linear < predict_dense(dense, Direction::kForward, costs.forward);

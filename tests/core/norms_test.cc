@@ -1,0 +1,150 @@
+// The norms in linear time against those of the reference.
+#include "polyattn/norms.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/kernel_cases.h"
+#include "core/random_inputs.h"
+
+namespace polyattn {
+namespace {
+
+using test::Case;
+using test::Extra;
+using test::Instance;
+using test::Outputs;
+
+// Sums of squares in f64 and f32: some thousand roundings of terms of one sign,
+// and the difference that the Jacobian of `sum` is.
+double tolerance(const Case& c) {
+  return c.compute == DType::kF64 ? 1e-9 : 1e-3;
+}
+
+std::vector<AttentionNormsSq> norms_of(const Instance& instance, Path path,
+                                       Path* taken = nullptr) {
+  AttentionConfig config = instance.config();
+  config.path = path;
+  const Extents& size = instance.outputs(DType::kF64).o.tensor.size;
+  const AttentionInputs in = instance.inputs();
+  const std::int64_t batch =
+      in.q_offsets.empty() ? size[0] : std::ssize(in.q_offsets) - 1;
+  std::vector<AttentionNormsSq> norms(
+      static_cast<std::size_t>(batch * size[1]));
+  SerialParallel serial;
+  const Path way = attention_norms(in, config, norms, serial);
+  if (taken != nullptr) *taken = way;
+  return norms;
+}
+
+void expect_reference(const Case& c) {
+  SCOPED_TRACE(::testing::PrintToString(c));
+  const Instance instance(c);
+  const Outputs want = instance.reference();
+  for (const Path path : {Path::kLinear, Path::kDense}) {
+    Path taken = Path::kAuto;
+    const auto got = norms_of(instance, path, &taken);
+    EXPECT_EQ(taken, path);
+    ASSERT_EQ(got.size(), want.stats.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double weight = want.stats[i].weight_sq;
+      const double jacobian = want.stats[i].jacobian_sq;
+      EXPECT_NEAR(got[i].weight, weight, tolerance(c) * weight) << i;
+      EXPECT_NEAR(got[i].jacobian, jacobian, tolerance(c) * jacobian) << i;
+    }
+  }
+}
+
+TEST(Norms, OfEveryFormulaAndStructure) {
+  for (const char* formula : {"x/sqrt(N)", "x^2/N", "x^3/sqrt(N)", "x^4/14",
+                              "1 + x + x^2/2", "(2 - x^3)/sqrt(N)", "x^2/sum",
+                              "-x^2/sum", "(1 + x + x^2)/sum", "3/sqrt(N)"}) {
+    for (const DType type : {DType::kF32, DType::kF64}) {
+      for (const Causal causal :
+           {Causal::kNone, Causal::kFirst, Causal::kLast}) {
+        Case c{.batch = 2, .heads = 4, .kv_heads = 2};
+        c.n = 60, c.m = 101, c.d = 4, c.e = 3;
+        c.formula = formula, c.causal = causal;
+        c.dtype = c.compute = type;
+        expect_reference(c);
+        c.mask = Extra::kPadding, c.strided = true, c.scale = -0.3;
+        expect_reference(c);
+      }
+    }
+  }
+}
+
+TEST(Norms, OfRaggedBatchesAndEmptyOnes) {
+  Case c{.heads = 2, .formula = "x^2/sqrt(N)", .causal = Causal::kLast};
+  c.q_lengths = {30, 0, 1, 7}, c.k_lengths = {15, 3, 0, 30};
+  c.dtype = c.compute = DType::kF64;
+  expect_reference(c);
+  expect_reference(
+      Case{.n = 0, .m = 5, .formula = "x/N", .compute = DType::kF64});
+  expect_reference(
+      Case{.n = 5, .m = 0, .formula = "x/N", .compute = DType::kF64});
+}
+
+// trace((Q^T Q)(K^T K)).
+TEST(Norms, OfTheIdentityAreATrace) {
+  Case c{.n = 300, .m = 200, .d = 5, .formula = "x", .compute = DType::kF64};
+  c.dtype = DType::kF64;
+  c.scale = 1;
+  const Instance instance(c);
+  double trace = 0;
+  for (std::int64_t a = 0; a < c.d; ++a) {
+    for (std::int64_t b = 0; b < c.d; ++b) {
+      double qq = 0, kk = 0;
+      for (std::int64_t i = 0; i < c.n; ++i)
+        qq += test::at(instance.q.tensor, {0, 0, i, a}) *
+              test::at(instance.q.tensor, {0, 0, i, b});
+      for (std::int64_t j = 0; j < c.m; ++j)
+        kk += test::at(instance.k.tensor, {0, 0, j, a}) *
+              test::at(instance.k.tensor, {0, 0, j, b});
+      trace += qq * kk;
+    }
+  }
+  const auto got = norms_of(instance, Path::kLinear);
+  EXPECT_NEAR(got[0].weight, trace, 1e-11 * trace);
+  EXPECT_EQ(got[0].jacobian, 300.0 * 200.0);
+}
+
+TEST(Norms, LongSequencesAreLinearByChoice) {
+  Case c{.n = 3000, .m = 3000, .d = 4, .e = 4, .formula = "x/sqrt(N)"};
+  Path taken = Path::kAuto;
+  norms_of(Instance(c), Path::kAuto, &taken);
+  EXPECT_EQ(taken, Path::kLinear);
+  c.n = c.m = 8, c.d = 16;
+  c.formula = "x^4/sqrt(N)";
+  norms_of(Instance(c), Path::kAuto, &taken);
+  EXPECT_EQ(taken, Path::kDense);
+}
+
+void expect_refused(const Case& c, const std::string& part) {
+  try {
+    norms_of(Instance(c), Path::kLinear);
+    ADD_FAILURE() << "no error: " << part;
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Norms, WithoutALinearPathAreRefused) {
+  expect_refused({.formula = "softmax"}, "softmax is not a polynomial");
+  expect_refused({.formula = "x^5"}, "too high a degree");
+  expect_refused({.formula = "x^4/sum"}, "too high a degree");
+  const Instance instance(Case{.heads = 2, .kv_heads = 2});
+  std::vector<AttentionNormsSq> one(1);
+  SerialParallel serial;
+  EXPECT_THROW(
+      attention_norms(instance.inputs(), instance.config(), one, serial),
+      std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace polyattn
