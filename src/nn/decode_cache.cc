@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
+#include "torch/core_errors.h"
 #include "torch/parallel.h"
 #include "torch/parts.h"
 
@@ -41,18 +41,6 @@ DecodeState make_state(const torch::Tensor& q, const torch::Tensor& k,
                       .mode = mode,
                       .compute = wide ? DType::kF64 : DType::kF32,
                       .storage = view_of(k).dtype});
-}
-
-// What the core refuses, as torch's error.
-template <typename F>
-void with_torch_errors(F&& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    TORCH_CHECK(false, error.what());
-  } catch (const std::overflow_error& error) {
-    TORCH_CHECK(false, error.what());
-  }
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-#include <stdexcept>
 #include <vector>
 
 #include "polyattn/attention.h"
 #include "torch/call.h"
+#include "torch/core_errors.h"
 #include "torch/layout.h"
 #include "torch/parallel.h"
 #include "torch/parts.h"
@@ -27,18 +27,6 @@ AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
           .path = static_cast<Path>(path)};
 }
 
-// What the core refuses, or gives up, as torch's error.
-template <typename F>
-void call_core(F&& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    TORCH_CHECK(false, error.what());
-  } catch (const std::overflow_error& error) {
-    TORCH_CHECK(false, error.what());
-  }
-}
-
 // Bytes from torch's allocator.
 class Workspace {
  public:
@@ -56,7 +44,7 @@ class Workspace {
 void run_forward(const Part& part, const AttentionResults& results) {
   TorchParallel parallel;
   const AttentionInputs in = part.inputs();
-  call_core([&] {
+  with_torch_errors([&] {
     Workspace workspace(
         attention_forward_workspace(in, part.config, parallel.workers()));
     attention_forward(in, part.config, results, workspace.span(), parallel);
@@ -156,7 +144,7 @@ struct Gradients {
     const AttentionGradients out = {.dq = dq.view_for(part, 1),
                                     .dk = dk.view_for(part, part.group),
                                     .dv = dv.view_for(part, part.group)};
-    call_core([&] {
+    with_torch_errors([&] {
       Workspace workspace(
           attention_backward_workspace(in, part.config, parallel.workers()));
       attention_backward(in, part.config, backward, out, workspace.span(),
