@@ -115,7 +115,6 @@ class DecodeState {
 
   void check_options() const;
   void measure();
-  bool folds(const Member& member) const;
 
   DecodeShape shape_;
   DecodeOptions options_;

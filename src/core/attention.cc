@@ -3,7 +3,6 @@
 #include "polyattn/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -66,7 +65,8 @@ std::size_t linear_bytes(const Problem& problem, Direction direction,
   });
 }
 
-// A linear call that was not asked for by name may end on the dense path.
+// A linear call may end on the dense path: if it was not asked for by name, and
+// forward if it wants statistics.
 std::size_t bytes_of(const Problem& problem, Path path, Direction direction,
                      int workers) {
   if (path == Path::kDense) return dense_bytes(problem, direction, workers);
@@ -81,17 +81,6 @@ void check_workspace(const char* op, std::size_t given, std::size_t needed) {
     throw std::invalid_argument("[" + std::string(op) + "] workspace of " +
                                 std::to_string(given) + " bytes < " +
                                 std::to_string(needed) + " needed");
-}
-
-bool all_finite(const ConstTensor& t) {
-  for (std::int64_t b = 0; b < t.size[0]; ++b)
-    for (std::int64_t h = 0; h < t.size[1]; ++h)
-      for (std::int64_t i = 0; i < t.size[2]; ++i)
-        for (std::int64_t c = 0; c < t.size[3]; ++c)
-          if (!std::isfinite(load_element(t.data, t.dtype,
-                                          row_offset(t.stride, b, h, i) + c)))
-            return false;
-  return true;
 }
 
 // What to do with a linear call that gave inf or NaN: true for the dense path.

@@ -76,10 +76,6 @@ void DecodeState::measure() {
   limit_ = std::max(fold_, static_cast<std::int64_t>(sums / token));
 }
 
-bool DecodeState::folds(const Member& member) const {
-  return features_ > 0 && (!member.sums.empty() || member.cached >= limit_);
-}
-
 std::int64_t DecodeState::length(std::int64_t member) const {
   return members_.at(static_cast<std::size_t>(member)).length;
 }
@@ -207,7 +203,7 @@ class DecodeState::Step {
     Problem p = problem_of(m, 0, 0, 0);
     p.causal = Causal::kNone;
     fold_cached(p, m.sums.data(), parallel_);
-    m.spoilt = m.spoilt || !rows_finite(p.in.k) || !rows_finite(p.in.v);
+    m.spoilt = m.spoilt || !all_finite(p.in.k) || !all_finite(p.in.v);
     m.cached = 0;
     if (m.capacity == s_.fold_) return;
     m.capacity = 0;
@@ -217,7 +213,7 @@ class DecodeState::Step {
 
   void refuse_sums(const Problem& p, std::int64_t b, std::int64_t t) const {
     for (const ConstTensor* x : {&p.in.q, &p.in.k, &p.in.v})
-      if (!rows_finite(*x)) return;
+      if (!all_finite(*x)) return;
     throw std::overflow_error(
         "[" + std::string(kDecode) + "] the sums of member " +
         std::to_string(b) + " are not finite at token " + std::to_string(t) +

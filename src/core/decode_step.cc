@@ -136,16 +136,6 @@ ConstTensor member_rows(const ConstTensor& t, std::int64_t member,
   return part;
 }
 
-bool rows_finite(const ConstTensor& t) {
-  for (std::int64_t h = 0; h < t.size[1]; ++h)
-    for (std::int64_t i = 0; i < t.size[2]; ++i)
-      for (std::int64_t c = 0; c < t.size[3]; ++c)
-        if (!std::isfinite(load_element(t.data, t.dtype,
-                                        row_offset(t.stride, 0, h, i) + c)))
-          return false;
-  return true;
-}
-
 void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
                std::int64_t capacity, DType dtype) {
   const auto row = static_cast<std::size_t>(shape.width) * size_of(dtype);

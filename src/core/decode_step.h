@@ -26,8 +26,6 @@ void check_decode_tokens(const char* op, const DecodeShape& shape,
 ConstTensor member_rows(const ConstTensor& t, std::int64_t member,
                         std::int64_t token, std::int64_t count);
 
-bool rows_finite(const ConstTensor& t);
-
 // Rows [heads, capacity, width], of which `used` are to be kept.
 struct RowsShape {
   std::int64_t heads, used, capacity, width;

@@ -211,7 +211,7 @@ bool linear_is_faster(const Problem& p) {
   if (p.activation.divisor == Divisor::kSum) linear *= 2;
   Problem dense = p;
   dense.e = 1;
-  return linear < predict_dense(dense, Direction::kForward, costs.forward);
+  return linear < predict_dense(dense, costs.forward);
 }
 
 void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,

@@ -128,8 +128,7 @@ AttentionInputs with_some_data(AttentionInputs in) {
 
 }  // namespace
 
-double predict_dense(const Problem& p, Direction /*direction*/,
-                     const PathCost& cost) {
+double predict_dense(const Problem& p, const PathCost& cost) {
   const Work work = work_of(p);
   const auto widths = static_cast<double>(p.d + p.e);
   return 1e-9 * ((work.queries + work.keys) * widths * cost.row +
@@ -174,7 +173,7 @@ Path choose_path(const char* op, const Problem& p, Direction direction) {
   if (decide_by_counts(p, path)) return path;
   const PathCosts costs = path_costs();
   const PathCost& cost = cost_of(costs, direction);
-  return predict_linear(p, direction, cost) < predict_dense(p, direction, cost)
+  return predict_linear(p, direction, cost) < predict_dense(p, cost)
              ? Path::kLinear
              : Path::kDense;
 }
@@ -189,7 +188,7 @@ PathEstimate estimate_paths(const AttentionInputs& inputs,
   PathEstimate result;
   result.path = choose_path(kOp, p, direction);
   result.obstacle = linear_obstacle(p);
-  result.dense_seconds = predict_dense(p, direction, cost);
+  result.dense_seconds = predict_dense(p, cost);
   if (!result.obstacle.empty()) {
     result.reason = "there is no linear path: " + result.obstacle;
     return result;

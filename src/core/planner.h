@@ -11,8 +11,7 @@ namespace polyattn {
 Path choose_path(const char* op, const Problem& problem, Direction direction);
 
 // Seconds of one worker.
-double predict_dense(const Problem& problem, Direction direction,
-                     const PathCost& cost);
+double predict_dense(const Problem& problem, const PathCost& cost);
 double predict_linear(const Problem& problem, Direction direction,
                       const PathCost& cost);
 

@@ -357,6 +357,17 @@ void check_gradient(const char* op, const char* name, const ConstTensor& like,
   check.same_size({name, *gradient}, like.size, "its input");
 }
 
+bool all_finite(const ConstTensor& t) {
+  for (std::int64_t b = 0; b < t.size[0]; ++b)
+    for (std::int64_t h = 0; h < t.size[1]; ++h)
+      for (std::int64_t i = 0; i < t.size[2]; ++i)
+        for (std::int64_t c = 0; c < t.size[3]; ++c)
+          if (!std::isfinite(load_element(t.data, t.dtype,
+                                          row_offset(t.stride, b, h, i) + c)))
+            return false;
+  return true;
+}
+
 std::int64_t count_visible(const Problem& problem, std::int64_t b,
                            std::int64_t h, std::int64_t i) {
   const std::int64_t limit = problem.causal_limit(problem.sequence(b), i);
