@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string train::default_folder(const run::Config& config) {
+std::string default_folder(const run::Config& config) {
   return fmt::format("runs/{}-{}-seed{}", config.task.name,
                      train::slug_of(config.model.activation),
                      config.train.seed);
@@ -85,7 +85,7 @@ int TrainCommand::run() {
   }
   const run::Config config = make_config(options_);
   const fs::path folder =
-      options_.out.empty() ? train::default_folder(config) : options_.out;
+      options_.out.empty() ? default_folder(config) : options_.out;
   train::TrainBar bar(base::progress_style(options_.json), 1);
   const base::StopSignals signals;
   bar.begin_run(0, config.model.activation, config.train.seed);
