@@ -278,22 +278,6 @@ void check_like_output(const Checker& check, const Problem& p,
   check.same_size(a, output_size(p), "the output [B, H, N, E]");
 }
 
-bool mask_shows(const std::optional<ConstMask>& mask, std::int64_t b,
-                std::int64_t h, std::int64_t i, std::int64_t j) {
-  if (!mask) return true;
-  return mask->data[broadcast_offset(mask->size, mask->stride, b, h, i, j)] !=
-         0;
-}
-
-bool bias_shows(const std::optional<ConstTensor>& bias, std::int64_t b,
-                std::int64_t h, std::int64_t i, std::int64_t j) {
-  if (!bias) return true;
-  const std::int64_t at =
-      broadcast_offset(bias->size, bias->stride, b, h, i, j);
-  return load_element(bias->data, bias->dtype, at) !=
-         -std::numeric_limits<double>::infinity();
-}
-
 }  // namespace
 
 Problem check_problem(const char* op, const AttentionInputs& inputs,
@@ -366,19 +350,6 @@ bool all_finite(const ConstTensor& t) {
                                           row_offset(t.stride, b, h, i) + c)))
             return false;
   return true;
-}
-
-std::int64_t count_visible(const Problem& problem, std::int64_t b,
-                           std::int64_t h, std::int64_t i) {
-  const std::int64_t limit = problem.causal_limit(problem.sequence(b), i);
-  std::int64_t count = 0;
-  for (std::int64_t j = 0; j < limit; ++j) {
-    if (mask_shows(problem.in.mask, b, h, i, j) &&
-        bias_shows(problem.in.bias, b, h, i, j)) {
-      ++count;
-    }
-  }
-  return count;
 }
 
 }  // namespace polyattn

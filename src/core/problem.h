@@ -94,8 +94,4 @@ void check_gradient(const char* op, const char* name, const ConstTensor& like,
 // True if no element is inf or NaN.
 bool all_finite(const ConstTensor& t);
 
-// Keys that row i of sequence b may see under causality, mask and bias.
-std::int64_t count_visible(const Problem& problem, std::int64_t b,
-                           std::int64_t h, std::int64_t i);
-
 }  // namespace polyattn

@@ -373,6 +373,25 @@ TEST(Problem, HoldsWhatWasAsked) {
   EXPECT_EQ(check_problem("op", narrow.in, narrow.config).scale, 1);
 }
 
+// Keys that row i of sequence b may see under causality, mask and bias.
+std::int64_t count_visible(const Problem& p, std::int64_t b, std::int64_t h,
+                           std::int64_t i) {
+  const auto& mask = p.in.mask;
+  const auto& bias = p.in.bias;
+  std::int64_t count = 0;
+  for (std::int64_t j = 0; j < p.causal_limit(p.sequence(b), i); ++j) {
+    const bool hidden =
+        mask &&
+        mask->data[broadcast_offset(mask->size, mask->stride, b, h, i, j)] == 0;
+    const bool removed =
+        bias && load_element(bias->data, bias->dtype,
+                             broadcast_offset(bias->size, bias->stride, b, h, i,
+                                              j)) == -kInf;
+    if (!hidden && !removed) ++count;
+  }
+  return count;
+}
+
 // 1/N makes the reference say how many keys each row saw.
 TEST(Problem, CountsVisibleKeysAsTheReference) {
   for (const Causal causal : {Causal::kNone, Causal::kFirst, Causal::kLast}) {
