@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "core/kernels/kernels.h"
 #include "core/linear_dense.h"
@@ -13,6 +12,7 @@
 #include "core/plan.h"
 #include "core/planner.h"
 #include "core/problem.h"
+#include "core/workspace.h"
 
 namespace polyattn {
 namespace {
@@ -165,9 +165,9 @@ void attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results) {
   DefaultParallel parallel;
-  std::vector<std::byte> workspace(
+  const Workspace workspace(
       attention_forward_workspace(inputs, config, parallel.workers()));
-  attention_forward(inputs, config, results, workspace, parallel);
+  attention_forward(inputs, config, results, workspace.span(), parallel);
 }
 
 void attention_backward(const AttentionInputs& inputs,
@@ -175,9 +175,10 @@ void attention_backward(const AttentionInputs& inputs,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients) {
   DefaultParallel parallel;
-  std::vector<std::byte> workspace(
+  const Workspace workspace(
       attention_backward_workspace(inputs, config, parallel.workers()));
-  attention_backward(inputs, config, backward, gradients, workspace, parallel);
+  attention_backward(inputs, config, backward, gradients, workspace.span(),
+                     parallel);
 }
 
 }  // namespace polyattn

@@ -12,6 +12,7 @@
 #include "core/linear_plan.h"
 #include "core/planner.h"
 #include "core/problem.h"
+#include "core/workspace.h"
 
 namespace polyattn {
 namespace {
@@ -125,9 +126,9 @@ class LinearNorms {
     const Extents size = {in_.q.size[0], in_.q.size[1], in_.q.size[2], p_.d};
     const AttentionResults results = {
         view(o_.data(), config.compute, size), rows_, {}};
-    std::vector<std::byte> room(
+    const Workspace room(
         attention_forward_workspace(in_, config, parallel_.workers()));
-    attention_forward(in_, config, results, room, parallel_);
+    attention_forward(in_, config, results, room.span(), parallel_);
   }
 
   // Sums of p(s_ij) over the keys j that row i sees.
@@ -224,11 +225,11 @@ void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
   std::vector<std::byte> o(static_cast<std::size_t>(element_count(size)) *
                            size_of(config.compute));
   std::vector<AttentionStats> stats(norms.size());
-  std::vector<std::byte> room(
+  const Workspace room(
       attention_forward_workspace(in, config, parallel.workers()));
   attention_forward(in, config,
-                    {view(o.data(), config.compute, size), {}, stats}, room,
-                    parallel);
+                    {view(o.data(), config.compute, size), {}, stats},
+                    room.span(), parallel);
   for (std::size_t i = 0; i < norms.size(); ++i)
     norms[i] = {stats[i].weight_sq, stats[i].jacobian_sq};
 }
