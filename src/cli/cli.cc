@@ -20,6 +20,7 @@
 #include "cli/report.h"
 #include "cli/theory.h"
 #include "polyattn/activation.h"
+#include "polyattn/plan.h"
 #include "polyattn/target.h"
 #include "polyattn/version.h"
 #include "run/config.h"
@@ -41,6 +42,12 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+// The library knows nothing of the file that `bench --calibrate` leaves.
+void use_kept_costs() {
+  checked_target();
+  if (const auto costs = read_path_costs_file()) set_path_costs(costs);
 }
 
 int dispatch(int argc, const char* const* argv) {
@@ -78,7 +85,10 @@ int dispatch(int argc, const char* const* argv) {
   const auto chosen =
       std::find_if(commands.begin(), commands.end(),
                    [](const auto& command) { return command->chosen(); });
-  if (chosen != commands.end()) return (*chosen)->run();
+  if (chosen != commands.end()) {
+    use_kept_costs();
+    return (*chosen)->run();
+  }
   fmt::print(stderr, "{}", app.help());
   return kExitUsage;
 }

@@ -38,6 +38,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("version", info.version);
   visit("command", info.command);
   visit("instruction_set", info.instruction_set);
+  visit("path_costs", info.path_costs);
   visit("threads", info.threads);
   visit("machine", info.machine);
   visit("started", info.started);
@@ -62,6 +63,9 @@ class Printer {
   void operator()(const char* key, double value) { json[key] = number(value); }
   void operator()(const char* key, const std::optional<double>& value) {
     json[key] = value ? number(*value) : Json();
+  }
+  void operator()(const char* key, const std::optional<std::string>& value) {
+    json[key] = value ? Json(*value) : Json();
   }
   void operator()(const char* key, const std::optional<Divergence>& value) {
     json[key] = Json();
@@ -107,7 +111,8 @@ class InfoReader {
       refuse(key, wrong_type(json, "a number"));
     }
   }
-  void operator()(const char* key, std::optional<double>& value) {
+  template <typename Value>
+  void operator()(const char* key, std::optional<Value>& value) {
     value.reset();
     if (is_absent(key)) return;
     (*this)(key, value.emplace());
