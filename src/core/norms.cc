@@ -215,6 +215,11 @@ bool linear_is_faster(const Problem& p) {
   return linear < predict_dense(dense, costs.forward);
 }
 
+bool goes_linear(const Problem& p) {
+  const Path path = p.path == Path::kAuto ? path_of_environment() : p.path;
+  return path == Path::kAuto ? linear_is_faster(p) : path == Path::kLinear;
+}
+
 void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
                  std::span<AttentionNormsSq> norms, Parallel& parallel) {
   // Values of one column are enough: the first of the keys.
@@ -251,14 +256,16 @@ Path attention_norms(const AttentionInputs& inputs,
   if (config.path == Path::kLinear && !obstacle.empty())
     throw std::invalid_argument("[" + std::string(kNorms) +
                                 "] no linear path: " + obstacle);
-  const bool linear = obstacle.empty() && config.path != Path::kDense &&
-                      (config.path == Path::kLinear || linear_is_faster(p));
-  if (linear) {
-    LinearNorms(p, in, config, parallel).run(norms);
-  } else {
-    dense_norms(p, in, config, norms, parallel);
+  if (obstacle.empty() && goes_linear(p)) {
+    try {
+      LinearNorms(p, in, config, parallel).run(norms);
+      return Path::kLinear;
+    } catch (const std::overflow_error&) {
+      if (config.path == Path::kLinear) throw;
+    }
   }
-  return linear ? Path::kLinear : Path::kDense;
+  dense_norms(p, in, config, norms, parallel);
+  return Path::kDense;
 }
 
 }  // namespace polyattn
