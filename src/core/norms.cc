@@ -54,6 +54,18 @@ RowPolynomials polynomials_of(const Activation& a) {
   return result;
 }
 
+// The Jacobian of `sum` is a difference, of which f32 may leave nothing; and
+// f32 does not hold the squares of all that it holds.
+bool needs_f64(const Activation& a) {
+  const RowPolynomials sums = polynomials_of(a);
+  const auto fit = [](const Coefficients& list) {
+    return std::all_of(list.begin(), list.end(),
+                       [](double c) { return fits(c, DType::kF32); });
+  };
+  return a.divisor == Divisor::kSum || !fit(sums.weight_sq) ||
+         !fit(sums.derivative_sq);
+}
+
 // u of p(s) = c_0 + s u(s); nothing if it is zero.
 std::optional<Activation> rest_of(const Coefficients& p) {
   Activation u;
@@ -82,9 +94,7 @@ class LinearNorms {
       : p_(p), in_(in), config_(config), parallel_(parallel) {
     in_.v = in_.k;
     config_.path = Path::kLinear;
-    // The Jacobian of `sum` is a difference, of which f32 may leave nothing.
-    if (config.activation.divisor == Divisor::kSum)
-      config_.compute = DType::kF64;
+    if (needs_f64(config.activation)) config_.compute = DType::kF64;
     rows_.resize(static_cast<std::size_t>(in_.q.size[0] * in_.q.size[1] *
                                           in_.q.size[2]));
     counts_.assign(rows_.size(), 0);
@@ -208,8 +218,7 @@ bool linear_is_faster(const Problem& p) {
     if (!linear_obstacle(sub).empty()) return false;
     linear += predict_linear(sub, Direction::kForward, costs.forward);
   }
-  // In f64, as LinearNorms has it.
-  if (p.activation.divisor == Divisor::kSum) linear *= 2;
+  if (needs_f64(p.activation)) linear *= 2;
   Problem dense = p;
   dense.e = 1;
   return linear < predict_dense(dense, costs.forward);

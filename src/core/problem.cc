@@ -198,6 +198,20 @@ void check_activation(const Checker& check, const Activation& a) {
                 "activation log_n_bias without sigmoid");
 }
 
+// A factor that is lost in the compute type would give zeros, or no numbers,
+// without a word.
+void check_fits(const Checker& check, const Activation& a, DType compute) {
+  constexpr char kAdvice[] = "; compute in f64, or scale the formula";
+  const auto becomes = [](double x) { return std::abs(x) < 1 ? "0" : "inf"; };
+  for (int i = 0; i <= a.degree; ++i) {
+    const double c = a.coefficient[static_cast<std::size_t>(i)];
+    check.require(fits(c, compute), "activation coefficient[", i, "] ", c,
+                  " becomes ", becomes(c), " in ", name_of(compute), kAdvice);
+  }
+  check.require(fits(a.gain, compute), "activation gain ", a.gain, " becomes ",
+                becomes(a.gain), " in ", name_of(compute), kAdvice);
+}
+
 void check_config(const Checker& check, const AttentionConfig& config) {
   check_activation(check, config.activation);
   check.require(std::isfinite(config.scale.value_or(1)), "scale ",
@@ -208,6 +222,7 @@ void check_config(const Checker& check, const AttentionConfig& config) {
                 "compute type ",
                 known(config.compute) ? name_of(config.compute) : "?",
                 " is neither f32 nor f64");
+  check_fits(check, config.activation, config.compute);
   check.require(config.path <= Path::kLinear, "unknown path ",
                 static_cast<int>(config.path));
   check.require(config.chunk >= 0 && config.chunk <= kMostChunk, "chunk ",
@@ -339,6 +354,12 @@ void check_gradient(const char* op, const char* name, const ConstTensor& like,
   const Checker check(op);
   check.writable({name, *gradient});
   check.same_size({name, *gradient}, like.size, "its input");
+}
+
+bool fits(double x, DType compute) {
+  if (compute == DType::kF64 || x == 0) return true;
+  const auto rounded = static_cast<float>(x);
+  return rounded != 0 && std::isfinite(rounded);
 }
 
 bool all_finite(const ConstTensor& t) {

@@ -91,6 +91,10 @@ void check_backward(const char* op, const Problem& problem,
 void check_gradient(const char* op, const char* name, const ConstTensor& like,
                     const std::optional<Tensor>& gradient);
 
+// False if a finite number that is not zero becomes zero or inf in the compute
+// type.
+bool fits(double x, DType compute);
+
 // True if no element is inf or NaN.
 bool all_finite(const ConstTensor& t);
 

@@ -155,6 +155,14 @@ TEST(Norms, FeaturesThatOverflowGoDenseByChoice) {
               tolerance(c) * want.stats[0].weight_sq);
 }
 
+// c^2 is beyond f32, which holds c.
+TEST(Norms, OfCoefficientsWhoseSquaresF32DoesNotHold) {
+  for (const char* formula : {"1e-30 x^2/sqrt(N)", "1e25 x^2/sqrt(N)"}) {
+    Case c{.n = 60, .m = 70, .d = 4, .formula = formula};
+    expect_reference(c);
+  }
+}
+
 void expect_refused(const Case& c, const std::string& part) {
   try {
     norms_of(Instance(c), Path::kLinear);
