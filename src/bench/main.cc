@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
       return app.exit(error) == 0 ? polyattn::base::kExitDone
                                   : polyattn::base::kExitUsage;
     }
+    polyattn::cli::use_kept_costs();
     return bench.run();
   });
 }

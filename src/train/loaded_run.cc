@@ -5,6 +5,7 @@
 
 #include "polyattn/models/state_file.h"
 #include "train/checkpoint.h"
+#include "train/run_folder.h"
 
 namespace polyattn::train {
 namespace {
@@ -47,6 +48,7 @@ Weights best_weights(const fs::path& folder) {
 
 LoadedRun load_run(const fs::path& folder, const run::Config& config,
                    const TaskShape& shape, bool best) {
+  use_path_costs_of(folder);
   LoadedRun loaded;
   Weights weights = best ? best_weights(folder) : last_weights(folder);
   loaded.network = make_network(config, shape);

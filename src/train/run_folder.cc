@@ -4,8 +4,10 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 
+#include "polyattn/plan.h"
 #include "train/run/records.h"
 
 namespace polyattn::train {
@@ -54,6 +56,18 @@ void RunFolder::check_same(const run::Config& config) const {
   throw run::RecordError("[train] " + file.string() + ": " +
                          differences.front() +
                          ": choose another folder with --out");
+}
+
+void use_path_costs_of(const fs::path& folder) {
+  if (!fs::exists(folder / "run.json")) return;
+  const auto costs = run::read_run_info(folder).path_costs;
+  if (!costs) return;
+  try {
+    set_path_costs(parse_path_costs(*costs));
+  } catch (const std::invalid_argument& error) {
+    throw run::RecordError((folder / "run.json").string() +
+                           ": \"path_costs\": " + error.what());
+  }
 }
 
 }  // namespace polyattn::train

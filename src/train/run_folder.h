@@ -27,4 +27,8 @@ class RunFolder {
   base::FileDescriptor lock_;
 };
 
+// Attention decides between its paths as it did in the run, whatever was
+// measured since: by the costs in run.json, if it is there and has some.
+void use_path_costs_of(const std::filesystem::path& folder);
+
 }  // namespace polyattn::train

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "polyattn/models/weights.h"
+#include "polyattn/plan.h"
 #include "polyattn/target.h"
 
 namespace polyattn::train {
@@ -67,6 +68,7 @@ void RunLog::begin(const Facts& facts) {
   info_.version = job_.version;
   info_.command = job_.command;
   info_.instruction_set = target_name();
+  info_.path_costs = to_string(path_costs());
   info_.threads = static_cast<int>(train.threads);
   info_.machine = base::machine_name();
   info_.started = base::utc_now();
