@@ -26,12 +26,8 @@ inline constexpr DType kDTypeOf =
 
 // Where the machine itself converts f16, with NaN, inf and the right rounding;
 // elsewhere Highway has a simpler conversion, which is not used.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
-    HWY_TARGET == HWY_AVX3_DL
-inline constexpr bool kHasF16Convert = true;
-#else
-inline constexpr bool kHasF16Convert = false;
-#endif
+// (A better x86 target is a lower bit.)
+inline constexpr bool kHasF16Convert = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 
 // `count` elements to T, times scale.
 template <typename T>

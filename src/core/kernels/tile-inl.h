@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "core/kernels/prefetch.h"
+#include "core/kernels/registers.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,16 +45,10 @@ inline constexpr int kStripVectors = 2;
 template <typename T>
 inline constexpr int kStrip = kStripVectors* kLanes<T>;
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM || \
-    HWY_TARGET == HWY_EMU128
-inline constexpr int kRegisters = 32;
-#else
-inline constexpr int kRegisters = 16;
-#endif
-
 // Rows of the tile: what the registers hold beside B and one broadcast.
 template <int NV>
-inline constexpr int kTileRows = NV == 1 ? 8 : (kRegisters == 32 ? 12 : 6);
+inline constexpr int kTileRows = NV == 1 ? 8
+                                         : (POLYATTN_REGISTERS >= 32 ? 12 : 6);
 
 // After the parameters of a lambda in a kernel: compiled for the target, and
 // never a call, so that what it captures stays in registers.
