@@ -34,16 +34,17 @@ HWY_INLINE bool NewShift(const T* top, T* shift, T* safe_shift, T* factor) {
   const Tag<T> d;
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   bool moved = false;
-  Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
-    constexpr int kAt = v * kLanes<T>;
-    const auto before = hn::Load(d, shift + kAt);
-    const auto after = hn::Load(d, top + kAt);
+  POLYATTN_UNROLL
+  for (int v = 0; v < kStripVectors; ++v) {
+    const int at = v * kLanes<T>;
+    const auto before = hn::Load(d, shift + at);
+    const auto after = hn::Load(d, top + at);
     const auto safe = hn::IfThenZeroElse(hn::Eq(after, gone), after);
     moved |= !hn::AllTrue(d, hn::Eq(before, after));
-    hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + kAt);
-    hn::Store(safe, d, safe_shift + kAt);
-    hn::Store(after, d, shift + kAt);
-  });
+    hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + at);
+    hn::Store(safe, d, safe_shift + at);
+    hn::Store(after, d, shift + at);
+  }
   return moved;
 }
 

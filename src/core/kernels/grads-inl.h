@@ -41,16 +41,18 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV], delta[NV];
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) {
     shift[v] = hn::Load(d, a.shift + v * L);
     delta[v] = hn::Load(d, a.delta + v * L);
-  });
+  }
   T* s_row = a.s;
   T* g_row = a.g;
   const T* bias = a.bias;
   const std::int64_t rows = a.rows, ld = a.ld;
   for (std::int64_t j = 0; j < rows; ++j, s_row += ld, g_row += ld) {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) {
       T* HWY_RESTRICT s = s_row + v * L;
       T* HWY_RESTRICT g = g_row + v * L;
       auto x = hn::LoadU(d, s);
@@ -79,7 +81,7 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
       }
       hn::StoreU(w, d, s);
       hn::StoreU(grad, d, g);
-    });
+    }
   }
 }
 
