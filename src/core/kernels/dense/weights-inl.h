@@ -2,19 +2,19 @@
 // time, with the row sums that normalisation and statistics need. A strip is a
 // panel s[j, lane]: a row for each key, a lane for each query, so that
 // everything that belongs to a query is lane-wise.
-#if defined(POLYATTN_KERNELS_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_WEIGHTS_INL_H_
-#undef POLYATTN_KERNELS_WEIGHTS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
 #else
-#define POLYATTN_KERNELS_WEIGHTS_INL_H_
+#define POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
 #endif
 
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "core/kernels/dense/weight_fns-inl.h"
 #include "core/kernels/tile-inl.h"
-#include "core/kernels/weight_fns-inl.h"
 #include "core/weights.h"
 #include "hwy/highway.h"
 

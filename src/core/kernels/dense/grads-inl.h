@@ -1,17 +1,17 @@
 // The element-wise part of the backward pass: scores and the gradients of the
 // weights in, weights and the gradients of the scores out, in place.
-#if defined(POLYATTN_KERNELS_GRADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_GRADS_INL_H_
-#undef POLYATTN_KERNELS_GRADS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_GRADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_GRADS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_GRADS_INL_H_
 #else
-#define POLYATTN_KERNELS_GRADS_INL_H_
+#define POLYATTN_KERNELS_DENSE_GRADS_INL_H_
 #endif
 
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-#include "core/kernels/weight_fns-inl.h"
+#include "core/kernels/dense/weight_fns-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

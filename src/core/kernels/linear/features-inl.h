@@ -4,11 +4,12 @@
 //
 // Cost: a feature of L tokens takes a product, a load and a store, against E
 // multiply-adds of the matrix product that it is made for.
-#if defined(POLYATTN_KERNELS_FEATURES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_FEATURES_INL_H_
-#undef POLYATTN_KERNELS_FEATURES_INL_H_
+#if defined(POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
+#undef POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
 #else
-#define POLYATTN_KERNELS_FEATURES_INL_H_
+#define POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
 #endif
 
 #include <algorithm>

@@ -3,11 +3,12 @@
 // Weights here are without the constant factor of a monomial, sigmoid or relu:
 // it goes into the row scale. Scores of softmax and sigmoid come times log2(e),
 // so that exp is Exp2.
-#if defined(POLYATTN_KERNELS_WEIGHT_FNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
-#undef POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
 #else
-#define POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
+#define POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
 #endif
 
 #include "core/kernels/math-inl.h"

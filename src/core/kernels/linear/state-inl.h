@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernels/features-inl.h"
+#include "core/kernels/linear/features-inl.h"
 #include "core/kernels/tile-inl.h"
 #include "core/linear_plan.h"
 #include "hwy/highway.h"

@@ -1,10 +1,11 @@
 // Dense attention, forward: one block of queries of one head against all keys.
 // docs/kernels.md derives the algorithm, its cost and its error.
-#if defined(POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
-#undef POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
+#undef POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
 #else
-#define POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
+#define POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,11 +13,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/kernels/dense/weights-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
 #include "core/kernels/row-inl.h"
 #include "core/kernels/tile-inl.h"
-#include "core/kernels/weights-inl.h"
 #include "core/plan.h"
 #include "core/row_end.h"
 #include "core/visibility.h"

@@ -1,18 +1,19 @@
 // Dense attention, backward: scores are computed again, tile by tile of the
 // grid that plan.h describes. docs/kernels.md derives the gradients.
-#if defined(POLYATTN_KERNELS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_BACKWARD_INL_H_
-#undef POLYATTN_KERNELS_BACKWARD_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
+#undef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
 #else
-#define POLYATTN_KERNELS_BACKWARD_INL_H_
+#define POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
 #endif
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include "core/kernels/backward_sums-inl.h"
-#include "core/kernels/grads-inl.h"
+#include "core/kernels/dense/backward_sums-inl.h"
+#include "core/kernels/dense/grads-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
 #include "core/kernels/tile-inl.h"
