@@ -95,15 +95,14 @@ HWY_INLINE void RunGradPass(const WeightParams<T>& params,
       a.bias != nullptr ? GradPass<true, kSum>(fn, a)
                         : GradPass<false, kSum>(fn, a);
     };
-    constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
-    if constexpr (kExp) {
-      run.template operator()<SumKind::kPositive>();
-    } else if (!params.sum) {
-      run.template operator()<SumKind::kNone>();
-    } else if (params.signed_weights) {
-      run.template operator()<SumKind::kSigned>();
+    constexpr SumKind kSum =
+        Fn::kSigned ? SumKind::kSigned : SumKind::kPositive;
+    if constexpr (std::is_same_v<Fn, ExpFn<T>>) {
+      run.template operator()<kSum>();
+    } else if (params.sum) {
+      run.template operator()<kSum>();
     } else {
-      run.template operator()<SumKind::kPositive>();
+      run.template operator()<SumKind::kNone>();
     }
   });
 }
