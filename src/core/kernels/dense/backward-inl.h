@@ -1,18 +1,32 @@
 // Dense attention, backward: scores are computed again, tile by tile of the
-// grid that plan.h describes. docs/kernels.md derives the gradients.
-#if defined(POLYATTN_KERNELS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_BACKWARD_INL_H_
-#undef POLYATTN_KERNELS_BACKWARD_INL_H_
+// grid that plan.h describes. In a tile, queries are streamed in the outer loop
+// and keys in the inner one; the sums of dq, dk and dv are kept in memory.
+//
+//   for each head of the group, for each block of queries
+//     load shift and scale of its rows; delta = o . do, for `sum`
+//     pack q, and do times the row scale, as strips and as panels
+//     for each block of keys that the last row may see
+//       for each strip of queries
+//         s[keys, W] = k q,  g[keys, W] = v do        scores, gradients of A
+//         s, g = weight(s), weight'(s) (g - sign(w) delta)     in place
+//         dq[D, W] += k^T g                           along the keys
+//       dv[keys, E] += s do,  dk[keys, D] += g q      along the queries
+//
+// docs/kernels.md derives the gradients.
+#if defined(POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
+#undef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
 #else
-#define POLYATTN_KERNELS_BACKWARD_INL_H_
+#define POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
 #endif
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include "core/kernels/backward_sums-inl.h"
-#include "core/kernels/grads-inl.h"
+#include "core/kernels/dense/backward_sums-inl.h"
+#include "core/kernels/dense/grads-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
 #include "core/kernels/tile-inl.h"
@@ -31,7 +45,7 @@ class BackwardTile {
                const Accumulators<T>& sums, std::int64_t pair)
       : call_(call),
         p_(call.p),
-        w_(scratch),
+        scratch_(scratch),
         sums_(sums),
         masked_(p_.in.mask || p_.in.bias),
         b_(pair / p_.kv_heads),
@@ -60,7 +74,7 @@ class BackwardTile {
   std::int64_t strip_rows(std::int64_t s) const {
     return std::min(kW, rows_ - s * kW);
   }
-  RowBuffer<T> buffer() const { return {w_.rows, w_.row_width}; }
+  RowBuffer<T> buffer() const { return {scratch_.rows, scratch_.row_width}; }
 
   void QueryBlock(const Range& keys) {
     const std::int64_t end =
@@ -83,20 +97,20 @@ class BackwardTile {
     for (std::int64_t r = 0; r < strips() * kW; ++r) {
       RowState row{};
       if (r < rows_) row = call_.in.rows[p_.row_index(b_, h_, begin_ + r)];
-      w_.shift[r] = static_cast<T>(row.shift * call_.params.score_factor);
-      w_.scale[r] = static_cast<T>(row.scale * gain);
-      w_.delta[r] = 0;
+      scratch_.shift[r] = static_cast<T>(row.shift * call_.params.score_factor);
+      scratch_.scale[r] = static_cast<T>(row.scale * gain);
+      scratch_.delta[r] = 0;
       if (!call_.params.sum || r >= rows_) continue;
       const double pull = row.scale * std::abs(gain);
-      w_.delta[r] = static_cast<T>(pull) * OutputDot(r);
+      scratch_.delta[r] = static_cast<T>(pull) * OutputDot(r);
     }
   }
 
   // o_r . dL/do_r, which is sum_j A_rj dL/dA_rj.
   T OutputDot(std::int64_t r) const {
     const RowSource o = Source(call_.in.o, r), d_o = Source(call_.in.d_o, r);
-    T* x = w_.rows;
-    T* y = w_.rows + w_.row_width;
+    T* x = scratch_.rows;
+    T* y = scratch_.rows + scratch_.row_width;
     LoadRow(o.tensor->data, o.tensor->dtype, o.index, p_.e, T{1}, x);
     LoadRow(d_o.tensor->data, d_o.tensor->dtype, d_o.index, p_.e, T{1}, y);
     const Tag<T> d;
@@ -113,22 +127,22 @@ class BackwardTile {
     const T scale = static_cast<T>(p_.scale * call_.params.score_factor);
     for (std::int64_t s = 0; s < strips(); ++s)
       PackColumns<T>(Source(p_.in.q, s * kW), strip_rows(s), p_.d, scale,
-                     buffer(), w_.q_columns + s * kW * p_.d);
+                     buffer(), scratch_.q_columns + s * kW * p_.d);
     if (!call_.out.dk) return;
     for (std::int64_t r = 0; r < rows_; ++r)
-      PackPanels(p_.in.q, r, p_.d, static_cast<T>(p_.scale), w_.q_panels);
+      PackPanels(p_.in.q, r, p_.d, static_cast<T>(p_.scale), scratch_.q_panels);
   }
 
   void PackOutputGrads() {
     for (std::int64_t s = 0; s < strips() && call_.score_grads(); ++s) {
-      T* columns = w_.do_columns + s * kW * p_.e;
+      T* columns = scratch_.do_columns + s * kW * p_.e;
       PackColumns<T>(Source(call_.in.d_o, s * kW), strip_rows(s), p_.e, T{1},
                      buffer(), columns);
-      ScaleLanes(columns, p_.e, w_.scale + s * kW);
+      ScaleLanes(columns, p_.e, scratch_.scale + s * kW);
     }
     if (!call_.out.dv) return;
     for (std::int64_t r = 0; r < rows_; ++r)
-      PackPanels(call_.in.d_o, r, p_.e, w_.scale[r], w_.do_panels);
+      PackPanels(call_.in.d_o, r, p_.e, scratch_.scale[r], scratch_.do_panels);
   }
 
   // Row r of the block, times scale, into panels of kW columns.
@@ -145,9 +159,9 @@ class BackwardTile {
 
   void KeyBlock(std::int64_t j, std::int64_t count) {
     const RowsView<T> k =
-        KeyRows<T>(p_.in.k, seq_, g_, j, count, call_.plan.copy_k, w_.k);
+        KeyRows<T>(p_.in.k, seq_, g_, j, count, call_.plan.copy_k, scratch_.k);
     const RowsView<T> v =
-        KeyRows<T>(p_.in.v, seq_, g_, j, count, call_.plan.copy_v, w_.v);
+        KeyRows<T>(p_.in.v, seq_, g_, j, count, call_.plan.copy_v, scratch_.v);
     for (std::int64_t s = 0; s < strips(); ++s) {
       if (strip_rows(s) > kLanes<T>) {
         Strip<kStripVectors>(s, j, count, k, v);
@@ -155,18 +169,25 @@ class BackwardTile {
         Strip<1>(s, j, count, k, v);
       }
     }
+    const std::int64_t panel = call_.plan.q_block * kW;
     if (call_.out.dv)
-      RowsByPanels<Walk::kAlongRows, T>(
-          count, rows_, p_.e, call_.plan.q_block * kW,
-          {w_.weights, w_.ld, w_.do_panels, kW, sums_.dv + j * sums_.e_width,
-           sums_.e_width},
-          true);
+      RowsByPanels<Walk::kAlongRows, T>(count, rows_, p_.e, panel,
+                                        {.a = scratch_.weights,
+                                         .lda = scratch_.ld,
+                                         .b = scratch_.do_panels,
+                                         .ldb = kW,
+                                         .c = sums_.dv + j * sums_.e_width,
+                                         .ldc = sums_.e_width},
+                                        true);
     if (call_.out.dk)
-      RowsByPanels<Walk::kAlongRows, T>(
-          count, rows_, p_.d, call_.plan.q_block * kW,
-          {w_.grads, w_.ld, w_.q_panels, kW, sums_.dk + j * sums_.d_width,
-           sums_.d_width},
-          true);
+      RowsByPanels<Walk::kAlongRows, T>(count, rows_, p_.d, panel,
+                                        {.a = scratch_.grads,
+                                         .lda = scratch_.ld,
+                                         .b = scratch_.q_panels,
+                                         .ldb = kW,
+                                         .c = sums_.dk + j * sums_.d_width,
+                                         .ldc = sums_.d_width},
+                                        true);
   }
 
   // Weights and score gradients of a strip with `count` keys, and dq.
@@ -177,29 +198,39 @@ class BackwardTile {
     const std::int64_t last = i + strip_rows(s) - 1;
     const std::int64_t seen =
         std::clamp<std::int64_t>(p_.causal_limit(seq_, last) - j, 0, count);
-    T* weights = w_.weights + s * kW;
-    T* grads = w_.grads + s * kW;
-    Rows<NV, Walk::kAlongRows, T>(
-        seen, p_.d,
-        {k.data, k.ld, w_.q_columns + i_offset(s, p_.d), kW, weights, w_.ld},
-        false);
+    T* weights = scratch_.weights + s * kW;
+    T* grads = scratch_.grads + s * kW;
+    Rows<NV, Walk::kAlongRows, T>(seen, p_.d,
+                                  {.a = k.data,
+                                   .lda = k.ld,
+                                   .b = scratch_.q_columns + s * kW * p_.d,
+                                   .ldb = kW,
+                                   .c = weights,
+                                   .ldc = scratch_.ld},
+                                  false);
     if (call_.score_grads())
-      Rows<NV, Walk::kAlongRows, T>(
-          seen, p_.e,
-          {v.data, v.ld, w_.do_columns + i_offset(s, p_.e), kW, grads, w_.ld},
-          false);
+      Rows<NV, Walk::kAlongRows, T>(seen, p_.e,
+                                    {.a = v.data,
+                                     .lda = v.ld,
+                                     .b = scratch_.do_columns + s * kW * p_.e,
+                                     .ldb = kW,
+                                     .c = grads,
+                                     .ldc = scratch_.ld},
+                                    false);
     ElementWise(s, j, seen);
     for (std::int64_t r = seen; r < count; ++r) {
-      std::fill_n(weights + r * w_.ld, kW, T{0});
-      std::fill_n(grads + r * w_.ld, kW, T{0});
+      std::fill_n(weights + r * scratch_.ld, kW, T{0});
+      std::fill_n(grads + r * scratch_.ld, kW, T{0});
     }
     if (call_.out.dq)
-      Rows<NV, Walk::kDownColumns, T>(
-          p_.d, seen, {k.data, k.ld, grads, w_.ld, DqStrip(s), kW}, true);
-  }
-
-  static std::int64_t i_offset(std::int64_t s, std::int64_t width) {
-    return s * kW * width;
+      Rows<NV, Walk::kDownColumns, T>(p_.d, seen,
+                                      {.a = k.data,
+                                       .lda = k.ld,
+                                       .b = grads,
+                                       .ldb = scratch_.ld,
+                                       .c = DqStrip(s),
+                                       .ldc = kW},
+                                      true);
   }
 
   T* DqStrip(std::int64_t s) const {
@@ -213,28 +244,28 @@ class BackwardTile {
         masked_
             ? 0
             : std::clamp<std::int64_t>(p_.causal_limit(seq_, i) - j, 0, seen);
-    GradArgs<T> args = {.s = w_.weights + s * kW,
-                        .g = w_.grads + s * kW,
-                        .ld = w_.ld,
+    GradArgs<T> args = {.s = scratch_.weights + s * kW,
+                        .g = scratch_.grads + s * kW,
+                        .ld = scratch_.ld,
                         .rows = clean,
                         .bias = nullptr,
                         .bias_scale = static_cast<T>(call_.params.score_factor),
-                        .shift = w_.shift + s * kW,
-                        .delta = w_.delta + s * kW};
+                        .shift = scratch_.shift + s * kW,
+                        .delta = scratch_.delta + s * kW};
     if (clean > 0) RunGradPass(call_.params, args);
     if (clean == seen) return;
     FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
-                     buffer(), w_.bias);
-    args.s += clean * w_.ld;
-    args.g += clean * w_.ld;
+                     buffer(), scratch_.bias);
+    args.s += clean * scratch_.ld;
+    args.g += clean * scratch_.ld;
     args.rows = seen - clean;
-    args.bias = w_.bias;
+    args.bias = scratch_.bias;
     RunGradPass(call_.params, args);
   }
 
   const BackwardCall<T>& call_;
   const Problem& p_;
-  const BackwardScratch<T>& w_;
+  const BackwardScratch<T>& scratch_;
   const Accumulators<T>& sums_;
   const bool masked_;
   const std::int64_t b_, g_;

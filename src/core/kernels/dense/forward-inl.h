@@ -1,16 +1,16 @@
 // Dense attention, forward: the tasks of a call.
-#if defined(POLYATTN_KERNELS_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_FORWARD_INL_H_
-#undef POLYATTN_KERNELS_FORWARD_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
+#undef POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
 #else
-#define POLYATTN_KERNELS_FORWARD_INL_H_
+#define POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
 #endif
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "core/kernels/forward_block-inl.h"
+#include "core/kernels/dense/forward_block-inl.h"
 #include "core/kernels/prefetch.h"
 #include "core/kernels/tile-inl.h"
 #include "core/plan.h"

@@ -1,10 +1,25 @@
 // Dense attention, forward: one block of queries of one head against all keys.
+// Keys and values are streamed, a block at a time; queries, output and the sums
+// of every row are kept.
+//
+//   pack the queries, times the scale, as strips q[D, W]: W queries, in lanes
+//   for each block of keys, up to the last one that a row may see
+//     bring its rows of k and v together, if they lie apart or in another type
+//     for each strip of queries
+//       s[keys, W] = k q                   the product along D
+//       softmax: move the running maximum; rescale o and the sums if it moved
+//       s = weight(s), bias and causal mask applied; add up |w| and statistics
+//       o[E, W] += v^T s                   the product along the keys
+//   for each row: scale from its sum or its number of keys; write o * scale
+//
+// A last strip of few rows goes row by row (row-inl.h).
 // docs/kernels.md derives the algorithm, its cost and its error.
-#if defined(POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
-#undef POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
+#undef POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
 #else
-#define POLYATTN_KERNELS_FORWARD_BLOCK_INL_H_
+#define POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,11 +27,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/kernels/dense/weights-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
 #include "core/kernels/row-inl.h"
 #include "core/kernels/tile-inl.h"
-#include "core/kernels/weights-inl.h"
 #include "core/plan.h"
 #include "core/row_end.h"
 #include "core/visibility.h"
@@ -34,16 +49,17 @@ HWY_INLINE bool NewShift(const T* top, T* shift, T* safe_shift, T* factor) {
   const Tag<T> d;
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   bool moved = false;
-  Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
-    constexpr int kAt = v * kLanes<T>;
-    const auto before = hn::Load(d, shift + kAt);
-    const auto after = hn::Load(d, top + kAt);
+  POLYATTN_UNROLL
+  for (int v = 0; v < kStripVectors; ++v) {
+    const int at = v * kLanes<T>;
+    const auto before = hn::Load(d, shift + at);
+    const auto after = hn::Load(d, top + at);
     const auto safe = hn::IfThenZeroElse(hn::Eq(after, gone), after);
     moved |= !hn::AllTrue(d, hn::Eq(before, after));
-    hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + kAt);
-    hn::Store(safe, d, safe_shift + kAt);
-    hn::Store(after, d, shift + kAt);
-  });
+    hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + at);
+    hn::Store(safe, d, safe_shift + at);
+    hn::Store(after, d, shift + at);
+  }
   return moved;
 }
 
@@ -57,7 +73,7 @@ class ForwardBlock {
       : p_(p),
         plan_(plan),
         results_(results),
-        w_(scratch),
+        scratch_(scratch),
         params_(make_weight_params<T>(p.activation)),
         masked_(p.in.mask || p.in.bias),
         stats_(!results.stats.empty()),
@@ -97,12 +113,12 @@ class ForwardBlock {
 
   // The last strip may have so few rows that they go one by one; its share of
   // q and o then holds them as rows.
-  bool singly(std::int64_t s) const {
+  bool row_by_row(std::int64_t s) const {
     return strip_rows(s) <= kMostSingleRows<T>;
   }
-  T* q_strip(std::int64_t s) const { return w_.q + s * kW * p_.d; }
-  T* o_strip(std::int64_t s) const { return w_.o + s * kW * p_.e; }
-  RowBuffer<T> buffer() const { return {w_.rows, w_.row_width}; }
+  T* q_strip(std::int64_t s) const { return scratch_.q + s * kW * p_.d; }
+  T* o_strip(std::int64_t s) const { return scratch_.o + s * kW * p_.e; }
+  RowBuffer<T> buffer() const { return {scratch_.rows, scratch_.row_width}; }
 
   void PackQueries() {
     const T scale = static_cast<T>(p_.scale * params_.score_factor);
@@ -110,7 +126,7 @@ class ForwardBlock {
     for (std::int64_t s = 0; s < strips(); ++s) {
       const RowSource src = {&q, row_offset(q.stride, seq_.batch, h_,
                                             seq_.q_begin + begin_ + s * kW)};
-      if (!singly(s)) {
+      if (!row_by_row(s)) {
         PackColumns<T>(src, strip_rows(s), p_.d, scale, buffer(), q_strip(s));
         continue;
       }
@@ -121,8 +137,8 @@ class ForwardBlock {
   }
 
   void StartRows() {
-    std::fill_n(w_.sums, strips() * kW, RowSums{});
-    std::fill_n(w_.shift, strips() * kW,
+    std::fill_n(scratch_.sums, strips() * kW, RowSums{});
+    std::fill_n(scratch_.shift, strips() * kW,
                 params_.form == WeightForm::kExp ? kGone : T{0});
     if (p_.activation.log_n_bias) ShiftByLogN();
     full_n_ = static_cast<double>(seq_.m);
@@ -135,13 +151,13 @@ class ForwardBlock {
     for (std::int64_t s = 0; s < strips(); ++s) {
       const std::int64_t i = begin_ + s * kW;
       if (masked_)
-        count_keys(p_, {b_, h_, i, strip_rows(s), 0, seq_.m}, w_.rows,
-                   w_.row_width, counts);
+        count_keys(p_, {b_, h_, i, strip_rows(s), 0, seq_.m}, scratch_.rows,
+                   scratch_.row_width, counts);
       for (std::int64_t r = 0; r < strip_rows(s); ++r) {
         const double n =
             masked_ ? counts[r]
                     : static_cast<double>(p_.causal_limit(seq_, i + r));
-        if (n > 0) w_.shift[s * kW + r] = static_cast<T>(std::log2(n));
+        if (n > 0) scratch_.shift[s * kW + r] = static_cast<T>(std::log2(n));
       }
     }
   }
@@ -160,12 +176,12 @@ class ForwardBlock {
   void KeyBlock(std::int64_t j, std::int64_t count) {
     const std::int64_t g = p_.kv_head(h_);
     const RowsView<T> k =
-        KeyRows<T>(p_.in.k, seq_, g, j, count, plan_.copy_k, w_.k);
+        KeyRows<T>(p_.in.k, seq_, g, j, count, plan_.copy_k, scratch_.k);
     const RowsView<T> v =
-        KeyRows<T>(p_.in.v, seq_, g, j, count, plan_.copy_v, w_.v);
+        KeyRows<T>(p_.in.v, seq_, g, j, count, plan_.copy_v, scratch_.v);
     for (std::int64_t s = 0; s < strips(); ++s) {
       const std::int64_t rows = strip_rows(s), i = s * kW;
-      if (singly(s)) {
+      if (row_by_row(s)) {
         for (std::int64_t r = 0; r < rows; ++r)
           SingleRow(s, r, j, Seen(i + r, j, count), k, v);
         continue;
@@ -196,13 +212,23 @@ class ForwardBlock {
     const bool at_once =
         params_.form == WeightForm::kMonomial && !counts_ && clean == count;
     Rows<NV, Walk::kAlongRows, T>(count, p_.d,
-                                  {k.data, k.ld, q_strip(s), kW, w_.weights, kW,
-                                   at_once ? params_.degree : 1},
+                                  {.a = k.data,
+                                   .lda = k.ld,
+                                   .b = q_strip(s),
+                                   .ldb = kW,
+                                   .c = scratch_.weights,
+                                   .ldc = kW,
+                                   .power = at_once ? params_.degree : 1},
                                   false, &ahead_);
     if (!at_once) Weights(s, j, clean, count);
-    Rows<NV, Walk::kDownColumns, T>(
-        p_.e, count, {v.data, v.ld, w_.weights, kW, o_strip(s), kW}, j > 0,
-        &next_);
+    Rows<NV, Walk::kDownColumns, T>(p_.e, count,
+                                    {.a = v.data,
+                                     .lda = v.ld,
+                                     .b = scratch_.weights,
+                                     .ldb = kW,
+                                     .c = o_strip(s),
+                                     .ldc = kW},
+                                    j > 0, &next_);
   }
 
   // Scores to weights, for the strip as a whole.
@@ -212,17 +238,18 @@ class ForwardBlock {
       FillBiasPanel<T>(
           p_,
           {b_, h_, begin_ + s * kW, strip_rows(s), j + clean, count - clean},
-          buffer(), w_.bias);
+          buffer(), scratch_.bias);
     LaneSums<T> sums;
     alignas(64) T factor[kMaxStrip];
-    if (Weigh(clean, count, w_.shift + s * kW, false, sums, factor) && j > 0) {
+    if (Weigh(clean, count, scratch_.shift + s * kW, false, sums, factor) &&
+        j > 0) {
       for (std::int64_t r = 0; r < kW; ++r)
-        Rescale(w_.sums[s * kW + r], static_cast<double>(factor[r]));
+        Rescale(scratch_.sums[s * kW + r], static_cast<double>(factor[r]));
       ScaleLanes(o_strip(s), p_.e, factor);
     }
     if (!counts_) return;
     for (std::int64_t r = 0; r < strip_rows(s); ++r)
-      AddLane(sums, r, w_.sums[s * kW + r]);
+      AddLane(sums, r, scratch_.sums[s * kW + r]);
   }
 
   // The same for row r of a strip that goes row by row.
@@ -232,27 +259,28 @@ class ForwardBlock {
     const std::int64_t row = s * kW + r;
     T* o = o_strip(s) + r * p_.e;
     if (j == 0) std::fill_n(o, p_.e, T{0});
-    DotRows(q_strip(s) + r * p_.d, k, count, p_.d, w_.weights);
+    DotRows(q_strip(s) + r * p_.d, k, count, p_.d, scratch_.weights);
     const std::int64_t full = masked_ ? 0 : count / kW;
     const std::int64_t panel = (count + kW - 1) / kW;
     if (full < panel) {
       const std::int64_t rest = count - full * kW;
       fill_bias_rows(p_, {b_, h_, begin_ + row, 1, j + full * kW, rest},
-                     w_.bias, rest);
-      std::fill(w_.bias + rest, w_.bias + (panel - full) * kW, kGone);
-      std::fill(w_.weights + count, w_.weights + panel * kW, T{0});
+                     scratch_.bias, rest);
+      std::fill(scratch_.bias + rest, scratch_.bias + (panel - full) * kW,
+                kGone);
+      std::fill(scratch_.weights + count, scratch_.weights + panel * kW, T{0});
     }
     LaneSums<T> sums;
     alignas(64) T shift[kMaxStrip], factor[kMaxStrip];
-    std::fill_n(shift, kW, w_.shift[row]);
+    std::fill_n(shift, kW, scratch_.shift[row]);
     if (Weigh(full, panel, shift, true, sums, factor) && j > 0) {
-      Rescale(w_.sums[row], static_cast<double>(factor[0]));
+      Rescale(scratch_.sums[row], static_cast<double>(factor[0]));
       for (std::int64_t c = 0; c < p_.e; ++c) o[c] *= factor[0];
     }
-    w_.shift[row] = shift[0];
+    scratch_.shift[row] = shift[0];
     for (std::int64_t lane = 0; lane < kW && counts_; ++lane)
-      AddLane(sums, lane, w_.sums[row]);
-    AddRows(w_.weights, v, count, p_.e, o);
+      AddLane(sums, lane, scratch_.sums[row]);
+    AddRows(scratch_.weights, v, count, p_.e, o);
   }
 
   // Scores to weights: `rows` rows of the panel, of which those from `clean` on
@@ -261,7 +289,7 @@ class ForwardBlock {
   // summed so far is to be multiplied by `factor`.
   bool Weigh(std::int64_t clean, std::int64_t rows, T* shift, bool shared,
              LaneSums<T>& sums, T* factor) {
-    PassArgs<T> all = {.s = w_.weights,
+    PassArgs<T> all = {.s = scratch_.weights,
                        .ld = kW,
                        .rows = clean,
                        .bias = nullptr,
@@ -271,7 +299,7 @@ class ForwardBlock {
     PassArgs<T> some = all;
     some.s += clean * kW;
     some.rows = rows - clean;
-    some.bias = w_.bias;
+    some.bias = scratch_.bias;
     if (counts_) sums.clear();
     alignas(64) T safe_shift[kMaxStrip];
     bool moved = false;
@@ -316,7 +344,7 @@ class ForwardBlock {
         scale[r] = EndRow(s * kW + r, total);
       const RowTarget dst = {&o, row_offset(o.stride, seq_.batch, h_,
                                             seq_.q_begin + begin_ + s * kW)};
-      if (!singly(s)) {
+      if (!row_by_row(s)) {
         total.non_finite += UnpackColumns<T>(o_strip(s), p_.e, strip_rows(s),
                                              scale, buffer(), dst, stats_);
         continue;
@@ -331,14 +359,14 @@ class ForwardBlock {
 
   // Ends row i of the block; returns what its output is to be multiplied by.
   T EndRow(std::int64_t i, AttentionStats& total) const {
-    const RowSums& sums = w_.sums[i];
+    const RowSums& sums = scratch_.sums[i];
     const double n =
         masked_ ? sums.seen
                 : static_cast<double>(p_.causal_limit(seq_, begin_ + i));
     const double scale =
         n == full_n_ ? full_scale_ : p_.activation.row_scale(n);
-    const RowState row =
-        end_row(params_, sums, static_cast<double>(w_.shift[i]), scale, n);
+    const RowState row = end_row(
+        params_, sums, static_cast<double>(scratch_.shift[i]), scale, n);
     if (stats_ && n > 0) add_row(params_, sums, row, total);
     if (!results_.rows.empty())
       results_.rows[p_.row_index(b_, h_, begin_ + i)] = row;
@@ -348,7 +376,7 @@ class ForwardBlock {
   const Problem& p_;
   const ForwardPlan& plan_;
   const AttentionResults& results_;
-  const ForwardScratch<T>& w_;
+  const ForwardScratch<T>& scratch_;
   const WeightParams<T> params_;
   const bool masked_, stats_;
   const bool counts_;                   // sums over the keys are wanted

@@ -2,19 +2,19 @@
 // time, with the row sums that normalisation and statistics need. A strip is a
 // panel s[j, lane]: a row for each key, a lane for each query, so that
 // everything that belongs to a query is lane-wise.
-#if defined(POLYATTN_KERNELS_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_WEIGHTS_INL_H_
-#undef POLYATTN_KERNELS_WEIGHTS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
 #else
-#define POLYATTN_KERNELS_WEIGHTS_INL_H_
+#define POLYATTN_KERNELS_DENSE_WEIGHTS_INL_H_
 #endif
 
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "core/kernels/dense/weight_fns-inl.h"
 #include "core/kernels/tile-inl.h"
-#include "core/kernels/weight_fns-inl.h"
 #include "core/weights.h"
 #include "hwy/highway.h"
 
@@ -40,12 +40,14 @@ HWY_NOINLINE void MaxPass(const PassArgs<T>& a, T* HWY_RESTRICT top) {
   const Tag<T> d;
   constexpr int L = kLanes<T>, NV = kStripVectors;
   VecOf<T> m[NV];
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA { m[v] = hn::Load(d, top + v * L); });
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) m[v] = hn::Load(d, top + v * L);
   const auto scale = hn::Set(d, a.bias_scale);
   T* row = a.s;
   const std::int64_t rows = a.rows, ld = a.ld;
   for (std::int64_t j = 0; j < rows; ++j, row += ld) {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) {
       T* HWY_RESTRICT p = row + v * L;
       auto x = hn::LoadU(d, p);
       if (a.bias != nullptr) {
@@ -54,9 +56,10 @@ HWY_NOINLINE void MaxPass(const PassArgs<T>& a, T* HWY_RESTRICT top) {
         hn::StoreU(x, d, p);
       }
       m[v] = hn::Max(m[v], x);
-    });
+    }
   }
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA { hn::Store(m[v], d, top + v * L); });
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) hn::Store(m[v], d, top + v * L);
 }
 
 // What a pass computes beside the weights.
@@ -88,16 +91,18 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV];
   VecSums<T> sums[NV];
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) {
     const auto zero = hn::Zero(d);
     shift[v] = Fn::kShift ? hn::Load(d, a.shift + v * L) : zero;
     sums[v] = {zero, zero, zero, zero, zero, zero};
-  });
+  }
   T* row = a.s;
   const T* bias = a.bias;
   const std::int64_t rows = a.rows, ld = a.ld;
   for (std::int64_t j = 0; j < rows; ++j, row += ld) {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) {
       T* HWY_RESTRICT p = row + v * L;
       VecSums<T>& sum = sums[v];
       auto x = hn::LoadU(d, p);
@@ -136,10 +141,11 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
           sum.derivative_sq_weight =
               hn::MulAdd(hn::Mul(dw, dw), absw, sum.derivative_sq_weight);
       }
-    });
+    }
   }
   if constexpr (!kBias && kSums == PassSums::kNone) return;
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) {
     const auto add = [&](T* to, VecOf<T> x) POLYATTN_LAMBDA {
       hn::Store(hn::Add(hn::Load(d, to + v * L), x), d, to + v * L);
     };
@@ -151,7 +157,7 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
     add(to.count, sums[v].count);
     hn::Store(hn::Max(hn::Load(d, to.top_score + v * L), sums[v].top), d,
               to.top_score + v * L);
-  });
+  }
 }
 
 // Chooses the instance of WeightPass. Only the functions that are a few

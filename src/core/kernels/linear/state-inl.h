@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernels/features-inl.h"
+#include "core/kernels/linear/features-inl.h"
 #include "core/kernels/tile-inl.h"
 #include "core/linear_plan.h"
 #include "hwy/highway.h"
@@ -54,13 +54,13 @@ void AddToState(const LinearPlan& plan, const StatePart<T>& part,
     const std::int64_t count = std::min(kFeatureBlock, part.count - f);
     MakeFeatures(cursor, count, in, false, w.room, w.features);
     for (std::int64_t c = 0; c < plan.columns; c += kStrip<T>) {
-      Operands<T> operands = {w.features,
-                              plan.chunk,
-                              w.panels + c * plan.chunk,
-                              kStrip<T>,
-                              part.state + f * plan.width + c,
-                              plan.width};
-      operands.apart = true;
+      const Operands<T> operands = {.a = w.features,
+                                    .lda = plan.chunk,
+                                    .b = w.panels + c * plan.chunk,
+                                    .ldb = kStrip<T>,
+                                    .c = part.state + f * plan.width + c,
+                                    .ldc = plan.width,
+                                    .apart = true};
       if (plan.columns - c > kLanes<T>) {
         Rows<kStripVectors, Walk::kAlongRows, T>(count, tokens, operands,
                                                  false);
@@ -81,11 +81,14 @@ void ApplyState(const LinearPlan& plan, const StatePart<T>& part,
   for (std::int64_t f = 0; f < part.count; f += kFeatureBlock) {
     const std::int64_t count = std::min(kFeatureBlock, part.count - f);
     MakeFeatures(cursor, count, in, true, w.room, w.features);
-    RowsByPanels<Walk::kDownColumns, T>(
-        tokens, count, plan.columns, kStrip<T>,
-        {w.features, kStripTokens, part.state + f * plan.width, plan.width, o,
-         ld},
-        true);
+    RowsByPanels<Walk::kDownColumns, T>(tokens, count, plan.columns, kStrip<T>,
+                                        {.a = w.features,
+                                         .lda = kStripTokens,
+                                         .b = part.state + f * plan.width,
+                                         .ldb = plan.width,
+                                         .c = o,
+                                         .ldc = ld},
+                                        true);
   }
 }
 
@@ -98,11 +101,14 @@ void StateGradient(const LinearPlan& plan, const StatePart<T>& part,
   FeatureCursor cursor = part.cursor;
   for (std::int64_t f = 0; f < part.count; f += kFeatureBlock) {
     const std::int64_t count = std::min(kFeatureBlock, part.count - f);
-    RowsByPanels<Walk::kAlongRows, T>(
-        count, plan.columns, tokens, kStrip<T>,
-        {part.state + f * plan.width, plan.width, w.strip_d, kStripTokens,
-         w.features, kStripTokens},
-        false);
+    RowsByPanels<Walk::kAlongRows, T>(count, plan.columns, tokens, kStrip<T>,
+                                      {.a = part.state + f * plan.width,
+                                       .lda = plan.width,
+                                       .b = w.strip_d,
+                                       .ldb = kStripTokens,
+                                       .c = w.features,
+                                       .ldc = kStripTokens},
+                                      false);
     ReduceFeatures(cursor, count, in, w.features, w.room, dx);
   }
 }

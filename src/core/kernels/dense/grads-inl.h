@@ -1,17 +1,17 @@
 // The element-wise part of the backward pass: scores and the gradients of the
 // weights in, weights and the gradients of the scores out, in place.
-#if defined(POLYATTN_KERNELS_GRADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_GRADS_INL_H_
-#undef POLYATTN_KERNELS_GRADS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_GRADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_GRADS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_GRADS_INL_H_
 #else
-#define POLYATTN_KERNELS_GRADS_INL_H_
+#define POLYATTN_KERNELS_DENSE_GRADS_INL_H_
 #endif
 
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-#include "core/kernels/weight_fns-inl.h"
+#include "core/kernels/dense/weight_fns-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,16 +41,18 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
   const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV], delta[NV];
-  Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) {
     shift[v] = hn::Load(d, a.shift + v * L);
     delta[v] = hn::Load(d, a.delta + v * L);
-  });
+  }
   T* s_row = a.s;
   T* g_row = a.g;
   const T* bias = a.bias;
   const std::int64_t rows = a.rows, ld = a.ld;
   for (std::int64_t j = 0; j < rows; ++j, s_row += ld, g_row += ld) {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) {
       T* HWY_RESTRICT s = s_row + v * L;
       T* HWY_RESTRICT g = g_row + v * L;
       auto x = hn::LoadU(d, s);
@@ -79,7 +81,7 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
       }
       hn::StoreU(w, d, s);
       hn::StoreU(grad, d, g);
-    });
+    }
   }
 }
 
@@ -93,15 +95,14 @@ HWY_INLINE void RunGradPass(const WeightParams<T>& params,
       a.bias != nullptr ? GradPass<true, kSum>(fn, a)
                         : GradPass<false, kSum>(fn, a);
     };
-    constexpr bool kExp = std::is_same_v<Fn, ExpFn<T>>;
-    if constexpr (kExp) {
-      run.template operator()<SumKind::kPositive>();
-    } else if (!params.sum) {
-      run.template operator()<SumKind::kNone>();
-    } else if (params.signed_weights) {
-      run.template operator()<SumKind::kSigned>();
+    constexpr SumKind kSum =
+        Fn::kSigned ? SumKind::kSigned : SumKind::kPositive;
+    if constexpr (std::is_same_v<Fn, ExpFn<T>>) {
+      run.template operator()<kSum>();
+    } else if (params.sum) {
+      run.template operator()<kSum>();
     } else {
-      run.template operator()<SumKind::kPositive>();
+      run.template operator()<SumKind::kNone>();
     }
   });
 }

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernels/linear_call-inl.h"
+#include "core/kernels/linear/call-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -40,7 +40,7 @@ class LinearRows {
  public:
   LinearRows(const Problem& p, const LinearPlan& plan,
              const LinearScratch<T>& scratch)
-      : p_(p), plan_(plan), w_(scratch) {}
+      : p_(p), plan_(plan), scratch_(scratch) {}
 
   // Rows of q (times scale) or k as columns of dst[D, ld]; the last strip is
   // filled up with zeros.
@@ -60,7 +60,7 @@ class LinearRows {
                        std::int64_t count) const {
     const std::uint8_t* keep = Keep(head, j, count);
     for (std::int64_t r = 0; r < count; ++r) {
-      ValueRow(head, j + r, keep == nullptr || keep[r] != 0, w_.rows);
+      ValueRow(head, j + r, keep == nullptr || keep[r] != 0, scratch_.rows);
       ToPanels(r);
     }
   }
@@ -77,31 +77,34 @@ class LinearRows {
   void LoadGradPanels(const HeadOf& head, const AttentionBackwardInputs& in,
                       std::int64_t i, std::int64_t count) const {
     for (std::int64_t r = 0; r < count; ++r) {
-      GradRow(head, in, i + r, w_.rows, w_.rows + w_.row_width);
+      GradRow(head, in, i + r, scratch_.rows,
+              scratch_.rows + scratch_.row_width);
       ToPanels(r);
     }
   }
   void LoadGradColumns(const HeadOf& head, const AttentionBackwardInputs& in,
                        std::int64_t i, std::int64_t count) const {
     for (std::int64_t r = 0; r < count; ++r)
-      GradRow(head, in, i + r, BufferRow(r), w_.strip_o);
+      GradRow(head, in, i + r, BufferRow(r), scratch_.strip_o);
     ToColumns(count);
   }
 
   // src[width, kStripTokens] to `count` rows of the buffer.
   void ToRows(const T* src, std::int64_t width, std::int64_t count) const {
     const T one = 1;
-    Transpose<Far::kTarget>(src, kStripTokens, width, count, &one, 0, w_.rows,
-                            w_.row_width);
+    Transpose<Far::kTarget>(src, kStripTokens, width, count, &one, 0,
+                            scratch_.rows, scratch_.row_width);
   }
-  T* BufferRow(std::int64_t r) const { return w_.rows + r * w_.row_width; }
+  T* BufferRow(std::int64_t r) const {
+    return scratch_.rows + r * scratch_.row_width;
+  }
 
   // Zero where a mask removes the key; null without a mask.
   const std::uint8_t* Keep(const HeadOf& head, std::int64_t j,
                            std::int64_t count) const {
     if (!p_.in.mask) return nullptr;
-    LoadKeep(p_, head, j, count, w_.keep);
-    return w_.keep;
+    LoadKeep(p_, head, j, count, scratch_.keep);
+    return scratch_.keep;
   }
 
  private:
@@ -126,8 +129,8 @@ class LinearRows {
           std::fill_n(BufferRow(r), width, T{0});
         }
       }
-      Transpose<Far::kSource>(w_.rows, w_.row_width, kStripTokens, width,
-                              &scale, 0, dst + c, ld);
+      Transpose<Far::kSource>(scratch_.rows, scratch_.row_width, kStripTokens,
+                              width, &scale, 0, dst + c, ld);
     }
   }
 
@@ -168,21 +171,22 @@ class LinearRows {
   // The first row of the buffer to row r of all panels.
   void ToPanels(std::int64_t r) const {
     for (std::int64_t c = 0; c < plan_.columns; c += kStrip<T>)
-      std::copy_n(w_.rows + c, kStrip<T>,
-                  w_.panels + c * plan_.chunk + r * kStrip<T>);
+      std::copy_n(scratch_.rows + c, kStrip<T>,
+                  scratch_.panels + c * plan_.chunk + r * kStrip<T>);
   }
 
   void ToColumns(std::int64_t count) const {
     for (std::int64_t r = count; r < kStripTokens; ++r)
       std::fill_n(BufferRow(r), plan_.columns, T{0});
     const T one = 1;
-    Transpose<Far::kSource>(w_.rows, w_.row_width, kStripTokens, plan_.columns,
-                            &one, 0, w_.strip_d, kStripTokens);
+    Transpose<Far::kSource>(scratch_.rows, scratch_.row_width, kStripTokens,
+                            plan_.columns, &one, 0, scratch_.strip_d,
+                            kStripTokens);
   }
 
   const Problem& p_;
   const LinearPlan& plan_;
-  const LinearScratch<T>& w_;
+  const LinearScratch<T>& scratch_;
 };
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -3,11 +3,12 @@
 // Weights here are without the constant factor of a monomial, sigmoid or relu:
 // it goes into the row scale. Scores of softmax and sigmoid come times log2(e),
 // so that exp is Exp2.
-#if defined(POLYATTN_KERNELS_WEIGHT_FNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
-#undef POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
 #else
-#define POLYATTN_KERNELS_WEIGHT_FNS_INL_H_
+#define POLYATTN_KERNELS_DENSE_WEIGHT_FNS_INL_H_
 #endif
 
 #include "core/kernels/math-inl.h"
@@ -20,11 +21,12 @@ namespace polyattn {
 namespace HWY_NAMESPACE {
 
 // Each of these gives the weight w at score x (already less the row's shift
-// where kShift says so), and its derivative dw in natural units. kCheap: worth
-// instances of the passes that compute nothing beside it.
+// where kShift says so), and its derivative dw in natural units. kSigned: w may
+// be negative. kCheap: worth instances of the passes that compute nothing
+// beside it.
 template <typename T, int P>
 struct MonomialFn {
-  static constexpr bool kShift = false, kCheap = true;
+  static constexpr bool kShift = false, kSigned = true, kCheap = true;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     if constexpr (P == 1) return x;
     if constexpr (P == 2) return hn::Mul(x, x);
@@ -49,7 +51,7 @@ struct MonomialFn {
 
 template <typename T>
 struct PolynomialFn {
-  static constexpr bool kShift = false, kCheap = false;
+  static constexpr bool kShift = false, kSigned = true, kCheap = false;
   const T* coefficient;
   int degree;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
@@ -72,7 +74,7 @@ struct PolynomialFn {
 
 template <typename T>
 struct ReluFn {
-  static constexpr bool kShift = false, kCheap = false;
+  static constexpr bool kShift = false, kSigned = false, kCheap = false;
   int power;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     VecOf<T> w, dw;
@@ -92,7 +94,7 @@ struct ReluFn {
 
 template <typename T>
 struct ExpFn {
-  static constexpr bool kShift = true, kCheap = false;
+  static constexpr bool kShift = true, kSigned = false, kCheap = false;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const { return Exp2<T>(x); }
   HWY_INLINE void Both(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw) const {
     w = Exp2<T>(x);
@@ -104,7 +106,7 @@ struct ExpFn {
 // can overflow or cancel.
 template <typename T>
 struct SigmoidFn {
-  static constexpr bool kShift = true, kCheap = false;
+  static constexpr bool kShift = true, kSigned = false, kCheap = false;
   HWY_INLINE VecOf<T> Weight(VecOf<T> x) const {
     VecOf<T> w, dw;
     Both(x, w, dw);

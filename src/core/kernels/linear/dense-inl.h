@@ -8,10 +8,9 @@
 #endif
 
 #include <cstdint>
-#include <type_traits>
 
 #include "core/kernels/kernels.h"
-#include "core/kernels/linear_call-inl.h"
+#include "core/kernels/linear/call-inl.h"
 #include "core/linear_dense.h"
 #include "hwy/highway.h"
 
@@ -45,11 +44,7 @@ void DenseForward(const LinearCall<T>& call, const HeadOf& head,
       .o = view(w.a, kDTypeOf<T>, size),
       .rows = {w.row_states, static_cast<std::size_t>(chunk.queries())}};
   SerialParallel serial;
-  if constexpr (std::is_same_v<T, float>) {
-    forward_f32(sub, results, w.dense, serial);
-  } else {
-    forward_f64(sub, results, w.dense, serial);
-  }
+  dense_forward<T>(sub, results, w.dense, serial);
 }
 
 // Gradients of the chunk's own part, of `members` heads from head.query on.
@@ -79,11 +74,7 @@ void DenseBackward(const LinearCall<T>& call, const HeadOf& head,
                                                  : ConstTensor{},
       .rows = {w.row_states, count * static_cast<std::size_t>(members)}};
   SerialParallel serial;
-  if constexpr (std::is_same_v<T, float>) {
-    backward_f32(sub, in, out, w.dense, serial);
-  } else {
-    backward_f64(sub, in, out, w.dense, serial);
-  }
+  dense_backward<T>(sub, in, out, w.dense, serial);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

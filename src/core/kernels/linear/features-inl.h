@@ -4,11 +4,12 @@
 //
 // Cost: a feature of L tokens takes a product, a load and a store, against E
 // multiply-adds of the matrix product that it is made for.
-#if defined(POLYATTN_KERNELS_FEATURES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_FEATURES_INL_H_
-#undef POLYATTN_KERNELS_FEATURES_INL_H_
+#if defined(POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
+#undef POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
 #else
-#define POLYATTN_KERNELS_FEATURES_INL_H_
+#define POLYATTN_KERNELS_LINEAR_FEATURES_INL_H_
 #endif
 
 #include <algorithm>
@@ -92,16 +93,16 @@ HWY_INLINE void MakeLeaves(const Columns<T>& in, const T* prefix, T weight,
   const auto w = hn::Set(d, weight);
   for (std::int64_t c = 0; c < in.columns; c += kColumnStep<T>) {
     VecOf<T> p[NV];
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v)
       p[v] =
           prefix == nullptr ? w : hn::Mul(w, hn::LoadU(d, prefix + c + v * L));
-    });
     const T* HWY_RESTRICT x = in.row(first) + c;
     T* HWY_RESTRICT to = out + c;
     for (std::int64_t leaf = 0; leaf < count; ++leaf) {
-      Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      POLYATTN_UNROLL
+      for (int v = 0; v < NV; ++v)
         hn::StoreU(hn::Mul(p[v], hn::LoadU(d, x + v * L)), d, to + v * L);
-      });
       x += in.ld;
       to += in.ld;
     }
@@ -144,31 +145,32 @@ HWY_INLINE void ReduceLeaves(const FeatureRun& run, const Columns<T>& in,
   constexpr int NV = kColumnVectors<T>, L = kLanes<T>;
   for (std::int64_t c = 0; c < in.columns; c += kColumnStep<T>) {
     VecOf<T> p[NV], sum[NV];
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) {
       p[v] = prefix == nullptr ? hn::Set(d, T{1})
                                : hn::LoadU(d, prefix + c + v * L);
       sum[v] = hn::Zero(d);
-    });
+    }
     const T* HWY_RESTRICT from = g + c;
     const T* HWY_RESTRICT x = in.row(run.first) + c;
     T* HWY_RESTRICT to = dx + run.first * in.ld + c;
     T weight = static_cast<T>(run.first_weight);
     for (std::int64_t leaf = 0; leaf < run.count; ++leaf) {
       const auto w = hn::Set(d, weight);
-      Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
+      POLYATTN_UNROLL
+      for (int v = 0; v < NV; ++v) {
         const auto gv = hn::Mul(w, hn::LoadU(d, from + v * L));
         sum[v] = hn::MulAdd(gv, hn::LoadU(d, x + v * L), sum[v]);
         hn::StoreU(hn::MulAdd(gv, p[v], hn::LoadU(d, to + v * L)), d,
                    to + v * L);
-      });
+      }
       weight = static_cast<T>(run.weight);
       from += in.ld;
       x += in.ld;
       to += in.ld;
     }
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-      hn::StoreU(sum[v], d, by_prefix + c + v * L);
-    });
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) hn::StoreU(sum[v], d, by_prefix + c + v * L);
   }
 }
 

@@ -1,10 +1,10 @@
 // Attention in linear time: the pairs of a call, as many at once as have
 // states.
-#if defined(POLYATTN_KERNELS_LINEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_LINEAR_INL_H_
-#undef POLYATTN_KERNELS_LINEAR_INL_H_
+#if defined(POLYATTN_KERNELS_LINEAR_LINEAR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_LINEAR_LINEAR_INL_H_
+#undef POLYATTN_KERNELS_LINEAR_LINEAR_INL_H_
 #else
-#define POLYATTN_KERNELS_LINEAR_INL_H_
+#define POLYATTN_KERNELS_LINEAR_LINEAR_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/kernels/linear_call-inl.h"
-#include "core/kernels/linear_causal-inl.h"
-#include "core/kernels/linear_full-inl.h"
+#include "core/kernels/linear/call-inl.h"
+#include "core/kernels/linear/causal-inl.h"
+#include "core/kernels/linear/full-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

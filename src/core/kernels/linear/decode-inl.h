@@ -1,10 +1,10 @@
 // Decoding with sums over features: tokens into the sums of all key heads, and
 // the sums onto the tokens of all query heads.
-#if defined(POLYATTN_KERNELS_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_DECODE_INL_H_
-#undef POLYATTN_KERNELS_DECODE_INL_H_
+#if defined(POLYATTN_KERNELS_LINEAR_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_LINEAR_DECODE_INL_H_
+#undef POLYATTN_KERNELS_LINEAR_DECODE_INL_H_
 #else
-#define POLYATTN_KERNELS_DECODE_INL_H_
+#define POLYATTN_KERNELS_LINEAR_DECODE_INL_H_
 #endif
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/kernels/linear_call-inl.h"
+#include "core/kernels/linear/call-inl.h"
 #include "core/kernels/row-inl.h"
 #include "core/kernels/tile-inl.h"
 #include "core/linear_plan.h"

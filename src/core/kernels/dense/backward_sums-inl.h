@@ -1,10 +1,11 @@
 // What the tasks of a backward call share, and the accumulators that they add
 // to: made zero before, written out after.
-#if defined(POLYATTN_KERNELS_BACKWARD_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYATTN_KERNELS_BACKWARD_SUMS_INL_H_
-#undef POLYATTN_KERNELS_BACKWARD_SUMS_INL_H_
+#if defined(POLYATTN_KERNELS_DENSE_BACKWARD_SUMS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_BACKWARD_SUMS_INL_H_
+#undef POLYATTN_KERNELS_DENSE_BACKWARD_SUMS_INL_H_
 #else
-#define POLYATTN_KERNELS_BACKWARD_SUMS_INL_H_
+#define POLYATTN_KERNELS_DENSE_BACKWARD_SUMS_INL_H_
 #endif
 
 #include <algorithm>

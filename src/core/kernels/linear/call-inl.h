@@ -11,8 +11,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/kernels/linear_rows-inl.h"
-#include "core/kernels/linear_state-inl.h"
+#include "core/kernels/linear/rows-inl.h"
+#include "core/kernels/linear/state-inl.h"
 #include "core/linear_plan.h"
 #include "hwy/highway.h"
 

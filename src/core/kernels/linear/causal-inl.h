@@ -1,5 +1,5 @@
 // Causal attention in linear time: the sequence in chunks, dense inside a chunk
-// (linear_dense-inl.h), a state between chunks.
+// (dense-inl.h), a state between chunks.
 //
 // A round is a few chunks. First each group of features goes through the chunks
 // of the round in order, with its own part of the state, and leaves what it
@@ -19,8 +19,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernels/linear_call-inl.h"
-#include "core/kernels/linear_dense-inl.h"
+#include "core/kernels/linear/call-inl.h"
+#include "core/kernels/linear/dense-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
