@@ -66,7 +66,7 @@ PathCosts parse_path_costs(std::string_view text);
 // Measures them on the target in use, in some 30 ms.
 PathCosts measure_path_costs();
 
-// Where `polyattn bench --calibrate` keeps them: plan-TARGET.txt in
+// Where `polyattn bench calibrate` keeps them: plan-TARGET.txt in
 // $POLYATTN_CACHE, else $XDG_CACHE_HOME/polyattn, else ~/.cache/polyattn; empty
 // if there is no home for it.
 std::string path_costs_file();
