@@ -3,7 +3,8 @@
 #include <ATen/Version.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <memory>

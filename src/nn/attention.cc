@@ -1,5 +1,8 @@
 #include "polyattn/nn/attention.h"
 
+#include <torch/nn/init.h>
+#include <torch/utils.h>
+
 #include <cmath>
 #include <utility>
 

@@ -1,6 +1,9 @@
 // SequenceClassifier: padding that is not seen, pooling, training, errors.
 #include "polyattn/models/classifier.h"
 
+#include <torch/optim/adamw.h>
+
+#include "nn/other_ops.h"
 #include "nn/support.h"
 
 namespace polyattn::models {

@@ -2,6 +2,10 @@
 // and its learned parts. Norms and errors are in files of their own.
 #include "polyattn/nn/attention.h"
 
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <cmath>
 
 #include "nn/support.h"

@@ -1,9 +1,14 @@
 // fc2(dropout(gelu(fc1(x)))), then dropout.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace polyattn::nn {
