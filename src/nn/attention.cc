@@ -252,7 +252,8 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      DecodeCache& cache) {
   check_rows("x", x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
-  TORCH_CHECK(!is_training() || options.dropout() == 0,
+  TORCH_CHECK(!is_training() ||
+                  (options.dropout() == 0 && options.projection_dropout() == 0),
               "[Attention] decoding has no dropout: call eval() first");
   const Heads heads = project(x, cache.length());
   const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
