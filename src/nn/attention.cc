@@ -117,18 +117,6 @@ AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
   return finish({parts[0], parts[1], parts[2]}, first);
 }
 
-AttentionImpl::Heads AttentionImpl::project_cross(
-    const torch::Tensor& x, const torch::Tensor& context) {
-  const std::int64_t q_width = options.heads() * head_dim();
-  const std::int64_t k_width = kv_heads() * head_dim();
-  const auto weight = in_proj_weight.split_with_sizes({q_width, 2 * k_width});
-  const auto bias = options.bias()
-                        ? in_proj_bias.split_with_sizes({q_width, 2 * k_width})
-                        : std::vector<torch::Tensor>(2);
-  const auto kv = torch::linear(context, weight[1], bias[1]).chunk(2, -1);
-  return finish({torch::linear(x, weight[0], bias[0]), kv[0], kv[1]}, 0);
-}
-
 // From rows [B, N, heads * D]: norms before positions, and the learned scale on
 // q, where it is cheapest.
 AttentionImpl::Heads AttentionImpl::finish(const Heads& rows,
@@ -258,17 +246,6 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
   const Heads heads = project(x, cache.length());
   const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
   return out_proj->forward(o.transpose(1, 2).flatten(2));
-}
-
-torch::Tensor AttentionImpl::cross_forward(const torch::Tensor& x,
-                                           const torch::Tensor& context,
-                                           const torch::Tensor& mask) {
-  check_rows("x", x);
-  check_rows("context", context);
-  TORCH_CHECK(!options.causal() && !options.rotary(),
-              "[Attention] cross_forward has two sequences, between which ",
-              options.causal() ? "causal(true)" : "rotary", " has no meaning");
-  return attend(project_cross(x, context), mask, Causal::kNone);
 }
 
 void AttentionImpl::watch_norms(bool on) {

@@ -157,26 +157,8 @@ TEST(AttentionErrors, Calls) {
         plain->forward(torch::randn({3, 8}));
       },
       "[Attention] x of size [3, 8] is not [B, N, 8]");
-  expect_error(
-      [&] {
-        plain->cross_forward(x, torch::randn({2, 3, 9}));
-      },
-      "[Attention] context of size [2, 3, 9] is not [B, N, 8]");
   expect_error([&] { plain->forward(x, cache); },
                "[Attention] a cache needs causal(true)");
-  expect_error([&] { causal->cross_forward(x, x); },
-               "[Attention] cross_forward has two sequences, between which "
-               "causal(true) has no meaning");
-  expect_error([&] { rotary->cross_forward(x, x); },
-               "[Attention] cross_forward has two sequences, between which "
-               "rotary has no meaning");
-  expect_error(
-      [&] {
-        eager->forward(x, torch::ones({3, 3}, torch::kBool));
-      },
-      "[Attention] fused(false) takes no mask");
-  expect_error([&] { eager->watch_norms(true); },
-               "[Attention] fused(false) computes no norms to watch");
 }
 
 }  // namespace attention_norms_test

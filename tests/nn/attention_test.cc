@@ -86,30 +86,13 @@ TEST(Attention, IsMultiheadAttention) {
   torch::nn::init::normal_(theirs->out_proj->bias);
   Attention ours = make(AttentionOptions(24, 4));
   copy_state(*theirs, *ours);
-  const auto x = random_rows({2, 5, 24}), context = random_rows({2, 9, 24});
+  const auto x = random_rows({2, 5, 24});
   const auto rows_first = [](const torch::Tensor& t) {
     return t.transpose(0, 1);
   };
-  const auto expected = [&](const torch::Tensor& keys) {
-    const auto result =
-        theirs->forward(rows_first(x), rows_first(keys), rows_first(keys));
-    return rows_first(std::get<0>(result));
-  };
-  EXPECT_SAME(ours->forward(x), expected(x));
-  EXPECT_SAME(ours->cross_forward(x, context), expected(context));
-}
-
-TEST(Attention, CrossForwardOfItselfIsForward) {
-  torch::manual_seed(3);
-  for (const bool bias : {true, false}) {
-    Attention attention = make(AttentionOptions(24, 4)
-                                   .kv_heads(2)
-                                   .activation("x^3/sqrt(N)")
-                                   .qk_norm("layer")
-                                   .bias(bias));
-    const auto x = random_rows({2, 6, 24});
-    EXPECT_SAME(attention->cross_forward(x, x), attention->forward(x));
-  }
+  const auto result =
+      theirs->forward(rows_first(x), rows_first(x), rows_first(x));
+  EXPECT_SAME(ours->forward(x), rows_first(std::get<0>(result)));
 }
 
 TEST(Attention, WatchedWeightsAreWhatTheValuesAreMultipliedBy) {
@@ -147,8 +130,6 @@ TEST(Attention, MaskedKeysAreAbsent) {
     const auto first = x.narrow(1, 0, 4);
     EXPECT_SAME(attention->forward(x, mask).narrow(1, 0, 4),
                 attention->forward(first));
-    EXPECT_SAME(attention->cross_forward(x, x, mask),
-                attention->cross_forward(x, first));
   }
 }
 

@@ -84,11 +84,6 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   // The same with what may stand in for keys and values: a polynomial's sums.
   torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
 
-  // Queries of x [B, N, C], keys and values of context [B, M, C].
-  torch::Tensor cross_forward(const torch::Tensor& x,
-                              const torch::Tensor& context,
-                              const torch::Tensor& mask = {});
-
   // While on, every call also computes the norms of its attention matrices.
   void watch_norms(bool on);
 
@@ -130,7 +125,6 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   void register_projections();
   void register_learned();
   Heads project(const torch::Tensor& x, std::int64_t first);
-  Heads project_cross(const torch::Tensor& x, const torch::Tensor& context);
   Heads finish(const Heads& rows, std::int64_t first);
   torch::Tensor attend(const Heads& heads, const torch::Tensor& mask,
                        Causal causal);
