@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "cli/eager_attention.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/torch/attention.h"
 #include "run/machine.h"
@@ -155,9 +156,10 @@ constexpr std::int64_t kImages = 16, kTokens = 197, kTinyDim = 192,
 
 nn::Block tiny_block(const std::string& activation, bool fused) {
   nn::BlockOptions options(kTinyDim, kTinyHeads);
-  options.attention().activation(activation).fused(fused);
-  options.mlp().fused(fused);
-  return nn::Block(options);
+  options.attention().activation(activation);
+  nn::Block block(options);
+  if (!fused) make_eager(*block);
+  return block;
 }
 
 void copy_parameters(nn::Block from, nn::Block to) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "nn/attention_checks.h"
-#include "nn/eager.h"
 #include "nn/split_rows.h"
 
 namespace polyattn::nn {
@@ -112,8 +111,8 @@ AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
   const std::int64_t k_width = kv_heads() * head_dim();
   const std::vector<std::int64_t> widths = {q_width, k_width, k_width};
   const auto rows = torch::linear(x, in_proj_weight, in_proj_bias);
-  const auto parts = options.fused() ? split_rows(rows, widths)
-                                     : rows.split_with_sizes(widths, -1);
+  const auto parts =
+      other_op_ ? rows.split_with_sizes(widths, -1) : split_rows(rows, widths);
   return finish({parts[0], parts[1], parts[2]}, first);
 }
 
@@ -165,24 +164,19 @@ double AttentionImpl::score_factor() const {
 torch::Tensor AttentionImpl::weighted(const Heads& heads,
                                       const torch::Tensor& mask,
                                       Causal causal) {
-  const double scale = score_factor();
-  const double dropout = is_training() ? options.dropout() : 0;
-  if (!options.fused()) {
-    TORCH_CHECK(!mask.defined(), "[Attention] fused(false) takes no mask");
-    return eager_attention({heads.q, heads.k, heads.v,
-                            Activation::parse(options.activation()), causal,
-                            scale, dropout});
-  }
   auto call = polyattn::AttentionOptions()
                   .activation(options.activation())
-                  .dropout(dropout)
+                  .dropout(is_training() ? options.dropout() : 0)
                   .causal(causal)
-                  .scale(scale)
+                  .scale(score_factor())
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
   look_closer(heads, call);
-  if (!watching_) return polyattn::attention(heads.q, heads.k, heads.v, call);
+  if (!watching_) {
+    return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
+                     : polyattn::attention(heads.q, heads.k, heads.v, call);
+  }
   auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
   norms_ = std::move(result.norms);
   return result.output;
@@ -195,20 +189,21 @@ torch::Tensor AttentionImpl::attend(const Heads& heads,
   return torch::dropout(y, options.projection_dropout(), is_training());
 }
 
-void AttentionImpl::check_rows(const char* name, const torch::Tensor& x) const {
-  TORCH_CHECK(x.dim() == 3 && x.size(2) == options.dim(), "[Attention] ", name,
-              " of size ", x.sizes(), " is not [B, N, ", options.dim(), "]");
+void AttentionImpl::check_rows(const torch::Tensor& x) const {
+  TORCH_CHECK(x.dim() == 3 && x.size(2) == options.dim(),
+              "[Attention] x of size ", x.sizes(), " is not [B, N, ",
+              options.dim(), "]");
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      const torch::Tensor& mask) {
-  check_rows("x", x);
+  check_rows(x);
   return attend(project(x, 0), mask,
                 options.causal() ? Causal::kFirst : Causal::kNone);
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
-  check_rows("x", x);
+  check_rows(x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
   Heads heads = project(x, cache.length());
   cache.append(heads.k, heads.v);
@@ -238,7 +233,7 @@ DecodeCall AttentionImpl::decode_call() const {
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      DecodeCache& cache) {
-  check_rows("x", x);
+  check_rows(x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
   TORCH_CHECK(!is_training() ||
                   (options.dropout() == 0 && options.projection_dropout() == 0),
@@ -249,23 +244,17 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
 }
 
 void AttentionImpl::watch_norms(bool on) {
-  TORCH_CHECK(!on || options.fused(),
-              "[Attention] fused(false) computes no norms to watch");
   watching_ = on;
   norms_.reset();
 }
 
 void AttentionImpl::watch_other(const std::string& formula) {
-  TORCH_CHECK(formula.empty() || options.fused(),
-              "[Attention] fused(false) computes no norms to watch");
   if (!formula.empty()) Activation::parse(formula);
   other_ = formula;
   other_norms_.reset();
 }
 
 void AttentionImpl::watch_weights(bool on) {
-  TORCH_CHECK(!on || options.fused(),
-              "[Attention] fused(false) keeps no weights to watch");
   watching_weights_ = on;
   weights_ = torch::Tensor();
 }

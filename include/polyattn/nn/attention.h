@@ -32,6 +32,8 @@
 
 namespace polyattn::nn {
 
+struct OtherOps;  // src/nn/other_ops.h, for benchmarks
+
 struct AttentionOptions {
   AttentionOptions(std::int64_t dim, std::int64_t heads)
       : dim_(dim), heads_(heads) {}
@@ -58,10 +60,6 @@ struct AttentionOptions {
   TORCH_ARG(bool, learned_scale) = false;
   // Of a polynomial: none, shared (one set for all heads) or head.
   TORCH_ARG(std::string, learned_coefficients) = "none";
-  // false: the same in plain torch ops, with an N x M matrix, to measure
-  // against. Knows softmax, c x^p, c x^p/sqrt(N) and c x^p/N, full or causal;
-  // no mask, no learned coefficients, no norms.
-  TORCH_ARG(bool, fused) = true;
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
@@ -117,6 +115,8 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   torch::Tensor coefficients;
 
  private:
+  friend void replace_ops(torch::nn::Module& module, const OtherOps& ops);
+
   // [B, H, N, D], [B, G, M, D], [B, G, M, D].
   struct Heads {
     torch::Tensor q, k, v;
@@ -133,8 +133,12 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   DecodeCall decode_call() const;
   double score_factor() const;
   void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
-  void check_rows(const char* name, const torch::Tensor& x) const;
+  void check_rows(const torch::Tensor& x) const;
 
+  std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
+                              const torch::Tensor& v,
+                              const polyattn::AttentionOptions& options)>
+      other_op_;  // in place of polyattn::attention
   std::optional<Rotary> rotary_;
   std::optional<AttentionNorms> norms_;
   std::optional<AttentionNorms> other_norms_;
