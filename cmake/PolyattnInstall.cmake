@@ -49,8 +49,12 @@ install(
   DESTINATION ${polyattn_package_dir})
 
 if(POLYATTN_CLI)
-  # The command finds a shared core beside bin/, wherever the prefix is moved.
+  # The programs find a shared core beside bin/, wherever the prefix is moved.
   file(RELATIVE_PATH bin_to_lib
     ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(polyattn PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+  foreach(program polyattn polyattn-bench polyattn-train)
+    if(TARGET ${program})
+      set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+    endif()
+  endforeach()
 endif()

@@ -1,49 +1,37 @@
 #include "cli/cli.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <limits>
 #include <memory>
-#include <thread>
 
-#include "cli/bench.h"
-#include "cli/command.h"
+#include "base/output.h"
+#include "base/program.h"
 #include "cli/dashboard.h"
 #include "cli/data.h"
-#include "cli/files.h"
 #include "cli/plan.h"
+#include "cli/program.h"
 #include "cli/report.h"
+#include "cli/sibling.h"
 #include "cli/theory.h"
-#include "polyattn/activation.h"
-#include "polyattn/target.h"
-#include "polyattn/version.h"
-#include "run/config.h"
 
 namespace polyattn::cli {
 namespace {
 
-std::string version_line() {
-  return fmt::format("polyattn {} ({}; supported: {}; hardware threads: {})\n",
-                     version_number(), checked_target(),
-                     fmt::join(supported_targets(), ", "), hardware_threads());
+// What is in another program, for the list in --help.
+Commands add_siblings(CLI::App& app) {
+  app.add_subcommand("compare",
+                     "Train one model under several activations and seeds");
+  app.add_subcommand("train", "Train a model, or go on with a run");
+  app.add_subcommand("eval", "Evaluate a run on its test set");
+  app.add_subcommand("generate", "Let a run that was trained on text write");
+  return {};
 }
 
-// A step of training allocates and frees the same blocks of some megabytes
-// again and again. By default the C library hands them back to the kernel each
-// time, and every page is faulted in anew.
-void keep_freed_memory() {
-  constexpr int kLargestThreshold = 32 << 20;  // more is refused
-  ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
-  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  ::mallopt(M_TOP_PAD, 64 << 20);
-}
-
-int dispatch(int argc, const char* const* argv) {
+int dispatch(int argc, const char* const* argv,
+             Commands (*training)(CLI::App& parent)) {
   CLI::App app{"polyattn: attention with softmax, polynomials and others.",
                "polyattn"};
   app.footer(
@@ -58,75 +46,45 @@ int dispatch(int argc, const char* const* argv) {
   bool version = false;
   app.add_flag("--version", version, "Version and instruction sets");
   app.require_subcommand(0, 1);
-  auto commands = training_commands(app);
+  Commands commands = training(app);
   commands.push_back(std::make_unique<ReportCommand>(app));
   commands.push_back(std::make_unique<DashboardCommand>(app));
   commands.push_back(std::make_unique<DataCommand>(app));
   commands.push_back(std::make_unique<TheoryCommand>(app));
   commands.push_back(std::make_unique<PlanCommand>(app));
-  commands.push_back(std::make_unique<BenchCommand>(app));
+  app.add_subcommand("bench", "Measure attention against OpenBLAS or libtorch");
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
   }
   if (version) {
-    print_text(version_line());
-    return kExitDone;
+    base::print_text(version_line("polyattn"));
+    return base::kExitDone;
   }
   const auto chosen =
       std::find_if(commands.begin(), commands.end(),
                    [](const auto& command) { return command->chosen(); });
   if (chosen != commands.end()) return (*chosen)->run();
   fmt::print(stderr, "{}", app.help());
-  return kExitUsage;
+  return base::kExitUsage;
 }
 
 }  // namespace
 
-std::string version_number() {
-  return fmt::format("{}.{}.{}", kVersionMajor, kVersionMinor, kVersionPatch);
-}
-
-std::string checked_target() {
-  try {
-    return target_name();
-  } catch (const std::invalid_argument& error) {
-    std::string message = error.what();
-    const std::string supported =
-        fmt::format("{}", fmt::join(supported_targets(), ", "));
-    if (message.find(supported) == std::string::npos) {
-      message += fmt::format(" (supported: {})", supported);
-    }
-    throw UsageError(message);
-  }
-}
-
-int hardware_threads() {
-  const unsigned count = std::thread::hardware_concurrency();
-  return count == 0 ? 1 : static_cast<int>(count);
-}
-
 int run(int argc, const char* const* argv) {
-  keep_freed_memory();
-  try {
-    return dispatch(argc, argv);
-  } catch (const FormulaError& error) {
-    fmt::print(stderr, "polyattn: bad activation: {}\n", error.what());
-    return kExitUsage;
-  } catch (const run::ConfigError& error) {
-    fmt::print(stderr, "polyattn: {}\n", error.what());
-    return kExitUsage;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "polyattn: {}\n", error.what());
-    return kExitUsage;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "polyattn: out of memory; try smaller shapes\n");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "polyattn: {}\n", error.what());
-  }
-  return kExitFailure;
+  return run_program("polyattn", [&] {
+    const std::string sibling = sibling_for(argc, argv);
+    if (!sibling.empty()) become_sibling(sibling, argv);
+    return dispatch(argc, argv, add_siblings);
+  });
+}
+
+int run_with(int argc, const char* const* argv,
+             Commands (*training)(CLI::App& parent)) {
+  return run_program("polyattn",
+                     [&] { return dispatch(argc, argv, training); });
 }
 
 }  // namespace polyattn::cli

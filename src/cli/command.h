@@ -15,12 +15,10 @@ class Command {
   virtual bool chosen() const = 0;
 
   // Does what the parsed options ask for, and gives the exit code. Throws
-  // UsageError or another std::exception.
+  // base::UsageError or another std::exception.
   virtual int run() = 0;
 };
 
-// train, compare, eval and generate. In a build without torch they only say
-// that they are not there.
-std::vector<std::unique_ptr<Command>> training_commands(CLI::App& parent);
+using Commands = std::vector<std::unique_ptr<Command>>;
 
 }  // namespace polyattn::cli

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/cli.h"
-#include "cli/duration.h"
-#include "cli/files.h"
+#include "base/duration.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/stop_signals.h"
+#include "base/text_file.h"
 #include "cli/report.h"
-#include "cli/run_pool.h"
-#include "cli/stop_signals.h"
-#include "cli/train_bar.h"
-#include "run/text_file.h"
+#include "train/run_pool.h"
+#include "train/train_bar.h"
 #include "train/trainer.h"
 
 namespace polyattn::cli {
@@ -25,7 +25,7 @@ constexpr double kReserve = 0.9;
 
 std::string report_text(const run::Comparison& comparison,
                         const std::vector<run::RunInfo>& infos,
-                        const ComparePlan& plan) {
+                        const train::ComparePlan& plan) {
   const run::RunInfo& first = infos.front();
   return fmt::format(
       "# Comparison on {}\n\n{}\n"
@@ -38,9 +38,10 @@ std::string report_text(const run::Comparison& comparison,
 }
 
 // Of those that were begun: the folder may hold other runs.
-std::vector<std::filesystem::path> begun_folders(const ComparePlan& plan) {
+std::vector<std::filesystem::path> begun_folders(
+    const train::ComparePlan& plan) {
   std::vector<std::filesystem::path> folders;
-  for (const PlannedRun& run : planned_runs(plan)) {
+  for (const train::PlannedRun& run : train::planned_runs(plan)) {
     if (std::filesystem::exists(run.folder / "run.json")) {
       folders.push_back(run.folder);
     }
@@ -86,22 +87,22 @@ CompareCommand::CompareCommand(CLI::App& parent)
   add_training_options(*app_, options_);
 }
 
-ComparePlan CompareCommand::make_plan() const {
-  ComparePlan plan;
+train::ComparePlan CompareCommand::make_plan() const {
+  train::ComparePlan plan;
   plan.base = make_config(options_);
-  plan.activations = parse_activations(activations_);
+  plan.activations = train::parse_activations(activations_);
   plan.seeds = seeds_;
   share_cores(plan);
   plan.budget = budget_;
-  plan.folder = options_.out.empty() ? default_folder(plan)
+  plan.folder = options_.out.empty() ? train::default_folder(plan)
                                      : std::filesystem::path(options_.out);
   return plan;
 }
 
 // As many runs side by side as there are cores, with the threads that are left.
-void CompareCommand::share_cores(ComparePlan& plan) const {
+void CompareCommand::share_cores(train::ComparePlan& plan) const {
   const int runs = plan.seeds * static_cast<int>(plan.activations.size());
-  const int cores = hardware_threads();
+  const int cores = base::hardware_threads();
   const int threads = options_.threads;
   plan.jobs = jobs_ > 0 ? jobs_ : std::max(1, cores / std::max(1, threads));
   plan.jobs = std::min(plan.jobs, runs);
@@ -110,54 +111,54 @@ void CompareCommand::share_cores(ComparePlan& plan) const {
 }
 
 void CompareCommand::apply_budget(
-    ComparePlan& plan,
+    train::ComparePlan& plan,
     const std::shared_ptr<const train::TaskData>& data) const {
   if (plan.budget.empty()) return;
-  const double budget = parse_duration(plan.budget);
-  auto steps = earlier_steps(plan);
+  const double budget = base::parse_duration(plan.budget);
+  auto steps = train::earlier_steps(plan);
   if (!steps) {
     const train::TrialTimes times =
-        measure_together(plan.base, data, plan.jobs, kTrialSeconds);
-    steps = steps_within(
+        train::measure_together(plan.base, data, plan.jobs, kTrialSeconds);
+    steps = train::steps_within(
         kReserve * budget * plan.jobs,
         plan.seeds * static_cast<int>(plan.activations.size()),
         {.step_seconds = times.step, .evaluation_seconds = times.evaluation});
     std::filesystem::create_directories(plan.folder);
-    remember_steps(plan, *steps);
+    train::remember_steps(plan, *steps);
   }
   plan.base.train.steps = steps->steps;
   plan.base.record.evaluate = steps->evaluate;
 }
 
-void CompareCommand::show(const ComparePlan& plan,
+void CompareCommand::show(const train::ComparePlan& plan,
                           const std::vector<run::RunInfo>& infos) const {
   const run::Comparison comparison = run::compare_runs(infos);
   const std::string report = (plan.folder / "report.md").string();
-  run::write_text_file(report, report_text(comparison, infos, plan));
-  run::Json json = run::comparison_json(comparison);
+  base::write_text_file(report, report_text(comparison, infos, plan));
+  base::Json json = run::comparison_json(comparison);
   json["folder"] = plan.folder.string();
-  run::write_text_file(plan.folder / "comparison.json", json_text(json));
+  base::write_text_file(plan.folder / "comparison.json", base::json_text(json));
   const auto page =
       write_extra_report(begun_folders(plan), plan.folder / "report.html");
   if (options_.json) {
-    json["report"] = page ? run::Json(page->string()) : run::Json(nullptr);
-    return print_json(json);
+    json["report"] = page ? base::Json(page->string()) : base::Json(nullptr);
+    return base::print_json(json);
   }
-  print_text(fmt::format("\n{}\n{}\n\n{}\n", run::comparison_table(comparison),
-                         run::verdict(comparison),
-                         page ? page->string() : report));
+  base::print_text(
+      fmt::format("\n{}\n{}\n\n{}\n", run::comparison_table(comparison),
+                  run::verdict(comparison), page ? page->string() : report));
 }
 
 int CompareCommand::run() {
-  ComparePlan plan = make_plan();
+  train::ComparePlan plan = make_plan();
   const auto data = train::load_task_data(plan.base.task);
   apply_budget(plan, data);
-  const std::vector<PlannedRun> runs = planned_runs(plan);
-  const StopSignals signals;
+  const std::vector<train::PlannedRun> runs = train::planned_runs(plan);
+  const base::StopSignals signals;
   std::vector<run::RunInfo> infos;
   {
-    TrainBar bar(progress_style(options_.json), runs.size());
-    infos = train_runs(runs, data, {plan.jobs, command_text()}, bar);
+    train::TrainBar bar(base::progress_style(options_.json), runs.size());
+    infos = train::train_runs(runs, data, {plan.jobs, command_text()}, bar);
   }
   if (!infos.empty()) show(plan, infos);
   const bool complete =
@@ -165,9 +166,9 @@ int CompareCommand::run() {
       std::none_of(infos.begin(), infos.end(), [](const run::RunInfo& info) {
         return info.state == run::RunState::kInterrupted;
       });
-  if (complete) return kExitDone;
+  if (complete) return base::kExitDone;
   fmt::print(stderr, "interrupted: the same command goes on\n");
-  return kExitInterrupted;
+  return base::kExitInterrupted;
 }
 
 }  // namespace polyattn::cli

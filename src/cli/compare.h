@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/compare_plan.h"
 #include "cli/training_options.h"
-#include "run/comparison.h"
+#include "train/compare_plan.h"
+#include "train/run/comparison.h"
 #include "train/task_data.h"
 
 namespace polyattn::cli {
@@ -22,11 +22,11 @@ class CompareCommand : public Command {
   int run() override;
 
  private:
-  ComparePlan make_plan() const;
-  void share_cores(ComparePlan& plan) const;
-  void apply_budget(ComparePlan& plan,
+  train::ComparePlan make_plan() const;
+  void share_cores(train::ComparePlan& plan) const;
+  void apply_budget(train::ComparePlan& plan,
                     const std::shared_ptr<const train::TaskData>& data) const;
-  void show(const ComparePlan& plan,
+  void show(const train::ComparePlan& plan,
             const std::vector<run::RunInfo>& infos) const;
 
   CLI::App* app_;

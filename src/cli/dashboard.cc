@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/cli.h"
-#include "cli/files.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/stop_signals.h"
 #include "cli/report.h"
-#include "cli/stop_signals.h"
 #include "report/dashboard.h"
 #include "report/embedded_page.h"
 
@@ -31,7 +31,7 @@ DashboardCommand::DashboardCommand(CLI::App& parent)
 }
 
 int DashboardCommand::run() {
-  const StopSignals signals;
+  const base::StopSignals signals;
   report::DashboardOptions options;
   options.folder = folder_;
   options.page = report::embedded_page();
@@ -40,10 +40,10 @@ int DashboardCommand::run() {
   report::Dashboard dashboard(options);
   tell_of(dashboard.warnings());
   // For whoever reads it from a pipe, on a line of its own.
-  print_text(fmt::format("http://127.0.0.1:{}/\n", dashboard.port()));
+  base::print_text(fmt::format("http://127.0.0.1:{}/\n", dashboard.port()));
   fmt::print(stderr, "Ctrl-C stops it\n");
-  dashboard.run(&StopSignals::stopped);
-  return kExitDone;
+  dashboard.run(&base::StopSignals::stopped);
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

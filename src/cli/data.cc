@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "cli/cli.h"
+#include "base/output.h"
+#include "base/program.h"
 #include "cli/data_report.h"
 #include "cli/fetch_bar.h"
-#include "cli/files.h"
 #include "data/fetch.h"
 #include "data/sets.h"
-#include "run/suggest.h"
+#include "train/run/suggest.h"
 
 namespace polyattn::cli {
 namespace {}  // namespace
@@ -78,7 +78,7 @@ const data::SetEntry& DataCommand::set_named(const std::string& name) const {
   std::vector<std::string_view> names;
   for (const data::SetEntry& entry : sets_) names.push_back(entry.name);
   const auto near = run::nearest(name, names);
-  throw UsageError(
+  throw base::UsageError(
       fmt::format("there is no data set '{}'; {}", name,
                   near ? fmt::format("did you mean {}?", *near)
                        : fmt::format("there are {}", fmt::join(names, ", "))));
@@ -102,17 +102,17 @@ std::vector<const data::SetEntry*> DataCommand::sets_named() const {
 
 int DataCommand::list() const {
   if (json_) {
-    print_json(sets_json(sets_));
+    base::print_json(sets_json(sets_));
   } else {
-    print_text(sets_table(sets_));
+    base::print_text(sets_table(sets_));
   }
-  return kExitDone;
+  return base::kExitDone;
 }
 
 int DataCommand::fetch() const {
   const std::vector<const data::SetEntry*> chosen = sets_named();
   if (!from_.empty() && chosen.size() != 1) {
-    throw UsageError(fmt::format(
+    throw base::UsageError(fmt::format(
         "--from is the archive of one data set, not of {}", chosen.size()));
   }
   std::vector<FetchedSet> results;
@@ -122,21 +122,21 @@ int DataCommand::fetch() const {
     if (!result.error.empty()) {
       fmt::print(stderr, "polyattn: {}\n", result.error);
     } else if (!json_) {
-      print_text(fetched_text(result));
+      base::print_text(fetched_text(result));
     }
   }
-  if (json_) print_json(fetched_json(results));
+  if (json_) base::print_json(fetched_json(results));
   const bool failed =
       std::any_of(results.begin(), results.end(),
                   [](const FetchedSet& set) { return !set.error.empty(); });
-  return failed ? kExitFailure : kExitDone;
+  return failed ? base::kExitFailure : base::kExitDone;
 }
 
 // An error becomes part of the result: the other sets may still be had.
 FetchedSet DataCommand::fetch_one(const data::SetEntry& entry) const {
   FetchedSet set{.entry = &entry, .place = {}};
   try {
-    FetchBar bar(progress_style(json_), std::string(entry.name));
+    FetchBar bar(base::progress_style(json_), std::string(entry.name));
     const data::FetchResult result =
         data::fetch(entry, {.from = from_, .force = force_}, bar);
     set.place = result.place;
@@ -170,29 +170,29 @@ int DataCommand::verify() const {
   for (const data::SetEntry* entry : sets_to_verify()) {
     VerifiedSet result{entry, data::locate(*entry), {}};
     result.checks = data::verify(*entry, result.place.path);
-    if (!json_) print_text(verified_text(result));
+    if (!json_) base::print_text(verified_text(result));
     results.push_back(std::move(result));
   }
   if (json_) {
-    print_json(verified_json(results));
+    base::print_json(verified_json(results));
   } else if (results.empty()) {
-    print_text("no data sets are there; see polyattn data list\n");
+    base::print_text("no data sets are there; see polyattn data list\n");
   }
   const bool right =
       std::all_of(results.begin(), results.end(),
                   [](const VerifiedSet& set) { return set.right(); });
-  return right ? kExitDone : kExitFailure;
+  return right ? base::kExitDone : base::kExitFailure;
 }
 
 int DataCommand::path() const {
   const data::SetEntry& entry = set_named(names_.at(0));
   const std::filesystem::path folder = data::require_set(entry);
   if (json_) {
-    print_json({{"name", entry.name}, {"path", folder.string()}});
+    base::print_json({{"name", entry.name}, {"path", folder.string()}});
   } else {
-    print_text(folder.string() + "\n");
+    base::print_text(folder.string() + "\n");
   }
-  return kExitDone;
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <array>
 
-#include "run/text_table.h"
+#include "base/text_table.h"
 
 namespace polyattn::cli {
 namespace {
 
-using run::Align;
-using run::TextTable;
+using base::Align;
+using base::TextTable;
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name_of(data::Origin origin) {
+std::string_view origin_name(data::Origin origin) {
   switch (origin) {
     case data::Origin::kNpm:
       return "npm";
@@ -82,7 +82,7 @@ Json sets_json(std::span<const data::SetEntry> sets) {
     list.push_back({{"name", entry.name},
                     {"title", entry.title},
                     {"licence", entry.licence},
-                    {"origin", name_of(entry.origin)},
+                    {"origin", origin_name(entry.origin)},
                     {"package", entry.package},
                     {"version", entry.version},
                     {"size", entry.size()},

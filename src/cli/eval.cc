@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "cli/progress.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/progress.h"
 #include "train/evaluate_run.h"
 
 namespace polyattn::cli {
@@ -22,12 +22,13 @@ EvalCommand::EvalCommand(CLI::App& parent)
 }
 
 int EvalCommand::run() {
-  const bool terminal = progress_style(json_) == ProgressStyle::kTerminal;
+  const bool terminal =
+      base::progress_style(json_) == base::ProgressStyle::kTerminal;
   int shown = -1;
   const auto result = train::evaluate_run(
       {.folder = folder_,
        .best = best_,
-       .threads = threads_ > 0 ? threads_ : hardware_threads(),
+       .threads = threads_ > 0 ? threads_ : base::hardware_threads(),
        .path = data_,
        .progress = [&](double share) {
          const int percent = static_cast<int>(100 * share);
@@ -38,15 +39,15 @@ int EvalCommand::run() {
        }});
   const train::Evaluation& found = result.evaluation;
   if (json_) {
-    run::Json json = {{"folder", folder_},
-                      {"task", result.task},
-                      {"activation", result.activation},
-                      {"weights", best_ ? "best" : "last"},
-                      {"examples", result.count}};
+    base::Json json = {{"folder", folder_},
+                       {"task", result.task},
+                       {"activation", result.activation},
+                       {"weights", best_ ? "best" : "last"},
+                       {"examples", result.count}};
     if (result.step >= 0) json["step"] = result.step;
     json.update(train::evaluation_json(found));
-    print_json(json);
-    return kExitDone;
+    base::print_json(json);
+    return base::kExitDone;
   }
   std::string text =
       fmt::format("{} on {}, {} test examples: loss {:.4f}", result.activation,
@@ -57,8 +58,8 @@ int EvalCommand::run() {
   if (found.accuracy) {
     text += fmt::format(", accuracy {:.2f} %", 100 * *found.accuracy);
   }
-  print_text(text + "\n");
-  return kExitDone;
+  base::print_text(text + "\n");
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

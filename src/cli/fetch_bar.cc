@@ -6,13 +6,13 @@
 #include <limits>
 #include <utility>
 
+#include "base/text_table.h"
 #include "cli/data_report.h"
-#include "run/text_table.h"
 
 namespace polyattn::cli {
 namespace {
 
-using run::shortened;
+using base::shortened;
 
 // Often enough to look alive, seldom enough to cost nothing.
 constexpr auto kInterval = std::chrono::milliseconds(100);
@@ -24,25 +24,25 @@ void rewrite(const std::string& line) {
 
 }  // namespace
 
-FetchBar::FetchBar(ProgressStyle style, std::string name)
+FetchBar::FetchBar(base::ProgressStyle style, std::string name)
     : style_(style), name_(std::move(name)) {}
 
 FetchBar::~FetchBar() {
-  if (style_ == ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
+  if (style_ == base::ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
 }
 
 void FetchBar::step(const std::string& what) {
   first_time_ = {};
   const std::string line = fmt::format("{}: {}", name_, what);
-  if (style_ == ProgressStyle::kTerminal) {
-    rewrite(shortened(line, terminal_columns() - 1));
-  } else if (style_ == ProgressStyle::kLines) {
+  if (style_ == base::ProgressStyle::kTerminal) {
+    rewrite(shortened(line, base::terminal_columns() - 1));
+  } else if (style_ == base::ProgressStyle::kLines) {
     fmt::print(stderr, "{}\n", line);
   }
 }
 
 void FetchBar::received(std::uint64_t bytes, std::uint64_t of) {
-  if (style_ != ProgressStyle::kTerminal) return;
+  if (style_ != base::ProgressStyle::kTerminal) return;
   const Clock::time_point now = Clock::now();
   // What an earlier download left says nothing about the speed of this one.
   if (first_time_ == Clock::time_point{}) {
@@ -60,7 +60,8 @@ void FetchBar::received(std::uint64_t bytes, std::uint64_t of) {
       of > 0 ? static_cast<double>(bytes) / static_cast<double>(of) : 1;
   const std::string label =
       fmt::format("{}: {} of {}", name_, size_text(bytes), size_text(of));
-  rewrite(progress_line(fraction, seconds, label, terminal_columns()));
+  rewrite(
+      base::progress_line(fraction, seconds, label, base::terminal_columns()));
 }
 
 }  // namespace polyattn::cli

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/progress.h"
+#include "base/progress.h"
 #include "data/download.h"
 
 namespace polyattn::cli {
 
 class FetchBar : public data::FetchWatcher {
  public:
-  FetchBar(ProgressStyle style, std::string name);
+  FetchBar(base::ProgressStyle style, std::string name);
   ~FetchBar() override;
 
   void step(const std::string& what) override;
@@ -21,7 +21,7 @@ class FetchBar : public data::FetchWatcher {
  private:
   using Clock = std::chrono::steady_clock;
 
-  ProgressStyle style_;
+  base::ProgressStyle style_;
   std::string name_;
   // Of the step: what was there when the first bytes came, and when that was.
   std::uint64_t first_bytes_ = 0;

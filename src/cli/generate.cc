@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "cli/stop_signals.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/stop_signals.h"
 
 namespace polyattn::cli {
 
@@ -53,20 +53,20 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
 train::GenerateResult GenerateCommand::write() const {
   try {
     return train::generate(options_, [&](std::string_view piece) {
-      if (!json_) print_text(piece);
-      return !StopSignals::stopped();
+      if (!json_) base::print_text(piece);
+      return !base::StopSignals::stopped();
     });
   } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
+    throw base::UsageError(error.what());
   }
 }
 
 int GenerateCommand::run() {
-  if (options_.threads == 0) options_.threads = hardware_threads();
+  if (options_.threads == 0) options_.threads = base::hardware_threads();
   if (mode_ == "cache") options_.mode = DecodeMode::kCache;
   if (mode_ == "state") options_.mode = DecodeMode::kSums;
-  const StopSignals signals;
-  if (!json_) print_text(options_.prompt);
+  const base::StopSignals signals;
+  if (!json_) base::print_text(options_.prompt);
   const train::GenerateResult result = write();
   const double speed = static_cast<double>(result.text.size()) / result.seconds;
   if (json_) {
@@ -78,15 +78,16 @@ int GenerateCommand::run() {
                                          {"training_context", result.context},
                                          {"state_bytes", result.state_bytes},
                                          {"state", result.sums}};
-    print_json(json);
+    base::print_json(json);
   } else {
-    print_text("\n");
+    base::print_text("\n");
     fmt::print(stderr, "({} bytes, {:.0f} a second; {} of {:.1f} KB)\n",
                result.text.size(), speed,
                result.sums ? "a state" : "keys and values",
                static_cast<double>(result.state_bytes) / 1024);
   }
-  return StopSignals::stopped() ? kExitInterrupted : kExitDone;
+  return base::StopSignals::stopped() ? base::kExitInterrupted
+                                      : base::kExitDone;
 }
 
 }  // namespace polyattn::cli

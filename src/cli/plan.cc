@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/bench_options.h"
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "run/text_file.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/text_file.h"
+#include "cli/program.h"
 
 namespace polyattn::cli {
 namespace {
@@ -18,7 +18,7 @@ CLI::Validator plan_size() {
 
 Activation plan_activation(const PlanOptions& o) {
   if (o.degree && !o.activation.empty()) {
-    throw UsageError("--degree and --activation: give one of them");
+    throw base::UsageError("--degree and --activation: give one of them");
   }
   if (o.degree) {
     return Activation::parse(*o.degree == 1
@@ -26,11 +26,19 @@ Activation plan_activation(const PlanOptions& o) {
                                  : fmt::format("x^{}/sqrt(N)", *o.degree));
   }
   if (o.activation.empty()) {
-    throw UsageError(
+    throw base::UsageError(
         "say what to plan: --degree P for x^P/sqrt(N), or --activation "
         "FORMULA");
   }
   return Activation::parse(o.activation);
+}
+
+Causal plan_causal(const std::string& name) {
+  for (const Causal causal : {Causal::kNone, Causal::kFirst, Causal::kLast}) {
+    if (name == name_of(causal)) return causal;
+  }
+  throw base::UsageError(
+      fmt::format("--causal {}: it is one of none, first, last", name));
 }
 
 }  // namespace
@@ -38,7 +46,7 @@ Activation plan_activation(const PlanOptions& o) {
 PlanQuestion plan_question(const PlanOptions& o) {
   const std::int64_t kv_heads = o.kv_heads.value_or(o.heads);
   if (o.heads % kv_heads != 0) {
-    throw UsageError(fmt::format(
+    throw base::UsageError(fmt::format(
         "--heads {} is not a multiple of --kv-heads {}", o.heads, kv_heads));
   }
   PlanQuestion question;
@@ -50,8 +58,7 @@ PlanQuestion plan_question(const PlanOptions& o) {
                     .m = o.m.value_or(o.n),
                     .d = o.d,
                     .e = o.e.value_or(o.d),
-                    .causal = parse_causal(o.causal),
-                    .path = Path::kAuto};
+                    .causal = plan_causal(o.causal)};
   question.keys_follow = !o.m;
   if (o.forward && !o.backward) question.directions = {Direction::kForward};
   if (o.backward && !o.forward) question.directions = {Direction::kBackward};
@@ -110,17 +117,18 @@ int PlanCommand::run() {
     options_.json = "-";
   }
   checked_target();
-  if (options_.json && *options_.json != "-") check_writable(*options_.json);
+  if (options_.json && *options_.json != "-")
+    base::check_writable(*options_.json);
   const PlanQuestion question = plan_question(options_);
   const auto answers = answer_plan(question);
-  const std::string json = json_text(plan_json(question, answers));
+  const std::string json = base::json_text(plan_json(question, answers));
   if (options_.json == "-") {
-    print_text(json);
-    return kExitDone;
+    base::print_text(json);
+    return base::kExitDone;
   }
-  print_text(plan_text(question, answers));
-  if (options_.json) run::write_text_file(*options_.json, json);
-  return kExitDone;
+  base::print_text(plan_text(question, answers));
+  if (options_.json) base::write_text_file(*options_.json, json);
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "cli/cli.h"
-#include "run/text_table.h"
+#include "base/program.h"
+#include "base/text_table.h"
+#include "cli/program.h"
 
 namespace polyattn::cli {
 namespace {
@@ -16,10 +17,19 @@ using Json = nlohmann::ordered_json;
 
 PathEstimate estimate_at(const PlanQuestion& question, std::int64_t length,
                          Direction direction) {
-  BenchCase c = question.shape;
-  c.n = length;
-  if (question.keys_follow) c.m = length;
-  return estimate_paths(shape_of(c), config_of(c), direction);
+  PlanShape s = question.shape;
+  s.n = length;
+  if (question.keys_follow) s.m = length;
+  const auto shape = [&](std::int64_t heads, std::int64_t rows,
+                         std::int64_t width) {
+    const Extents size = {s.b, heads, rows, width};
+    return ConstTensor{nullptr, DType::kF32, size, contiguous_strides(size)};
+  };
+  return estimate_paths({.q = shape(s.h, s.n, s.d),
+                         .k = shape(s.g, s.m, s.d),
+                         .v = shape(s.g, s.m, s.e)},
+                        {.activation = s.activation, .causal = s.causal},
+                        direction);
 }
 
 bool linear_wins(const PlanQuestion& question, std::int64_t length,
@@ -52,7 +62,7 @@ std::string plan_bytes(std::int64_t bytes) {
                     : fmt::format("{:.1f} MB", size / 1e6);
 }
 
-std::string plan_heading(const BenchCase& c) {
+std::string plan_heading(const PlanShape& c) {
   std::string text =
       fmt::format("{}, N = {}, M = {}, D = {}, E = {}, B = {}, ",
                   c.activation.to_string(), c.n, c.m, c.d, c.e, c.b);
@@ -152,20 +162,20 @@ std::vector<PlanAnswer> answer_plan(const PlanQuestion& question) {
       answers.push_back(answer);
     }
   } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
+    throw base::UsageError(error.what());
   }
   return answers;
 }
 
 std::string plan_text(const PlanQuestion& question,
                       const std::vector<PlanAnswer>& answers) {
-  run::TextTable table({{"", run::Align::kLeft},
-                        {"features"},
-                        {"state"},
-                        {"dense"},
-                        {"linear"},
-                        {"chosen", run::Align::kLeft},
-                        {"linear is faster from", run::Align::kLeft}});
+  base::TextTable table({{"", base::Align::kLeft},
+                         {"features"},
+                         {"state"},
+                         {"dense"},
+                         {"linear"},
+                         {"chosen", base::Align::kLeft},
+                         {"linear is faster from", base::Align::kLeft}});
   for (const PlanAnswer& answer : answers) table.add_row(plan_row(answer));
   return plan_heading(question.shape) + "\n" + table.to_string() + "\n" +
          reasons_text(answers) + "\n" + sources_text();
@@ -173,7 +183,7 @@ std::string plan_text(const PlanQuestion& question,
 
 Json plan_json(const PlanQuestion& question,
                const std::vector<PlanAnswer>& answers) {
-  const BenchCase& c = question.shape;
+  const PlanShape& c = question.shape;
   const std::string file = kept_costs(), wish = wish_for_path();
   Json json{{"activation", c.activation.to_string()},
             {"B", c.b},
@@ -184,7 +194,7 @@ Json plan_json(const PlanQuestion& question,
             {"D", c.d},
             {"E", c.e},
             {"causal", name_of(c.causal)},
-            {"dtype", polyattn::name_of(c.dtype)},
+            {"dtype", polyattn::name_of(DType::kF32)},
             {"target", checked_target()},
             {"costs_file", file.empty() ? Json() : Json(file)},
             {"polyattn_plan", wish.empty() ? Json() : Json(wish)}};
@@ -193,6 +203,16 @@ Json plan_json(const PlanQuestion& question,
     json["directions"].push_back(answer_json(answer));
   }
   return json;
+}
+
+const char* name_of(Causal causal) {
+  if (causal == Causal::kNone) return "none";
+  return causal == Causal::kFirst ? "first" : "last";
+}
+
+const char* name_of(Path path) {
+  if (path == Path::kAuto) return "auto";
+  return path == Path::kDense ? "dense" : "linear";
 }
 
 }  // namespace polyattn::cli

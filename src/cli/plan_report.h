@@ -8,13 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench_cases.h"
+#include "polyattn/attention.h"
 #include "polyattn/plan.h"
 
 namespace polyattn::cli {
 
+// Letters as in polyattn/attention.h; f32.
+struct PlanShape {
+  Activation activation;
+  std::int64_t b = 1, h = 1, g = 1, n = 1, m = 1, d = 1, e = 1;
+  Causal causal = Causal::kNone;
+};
+
 struct PlanQuestion {
-  BenchCase shape;           // its op is not looked at
+  PlanShape shape;
   bool keys_follow = false;  // M is N, also where N is varied
   std::vector<Direction> directions{Direction::kForward, Direction::kBackward};
 };
@@ -43,5 +50,7 @@ nlohmann::ordered_json plan_json(const PlanQuestion& question,
                                  const std::vector<PlanAnswer>& answers);
 
 const char* name_of(Direction direction);
+const char* name_of(Causal causal);
+const char* name_of(Path path);
 
 }  // namespace polyattn::cli

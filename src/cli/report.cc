@@ -4,8 +4,8 @@
 
 #include <exception>
 
-#include "cli/cli.h"
-#include "cli/files.h"
+#include "base/output.h"
+#include "base/program.h"
 #include "report/embedded_page.h"
 #include "report/text.h"
 
@@ -80,12 +80,13 @@ int ReportCommand::run() {
       .title = title_, .theory = theory_, .bench = bench_};
   if (json_) {
     if (!out_.empty()) {
-      throw UsageError("--json prints to standard output: leave out --out");
+      throw base::UsageError(
+          "--json prints to standard output: leave out --out");
     }
     const report::Document document = report::make_document(folders, options);
     tell_of(document.warnings);
-    print_text(document.text + "\n");
-    return kExitDone;
+    base::print_text(document.text + "\n");
+    return base::kExitDone;
   }
   const std::filesystem::path out =
       out_.empty() ? default_output() : std::filesystem::path(out_);
@@ -93,8 +94,8 @@ int ReportCommand::run() {
   fmt::print(stderr, "{} {}, {:.0f} KB\n", written.runs,
              written.runs == 1 ? "run" : "runs",
              static_cast<double>(written.bytes) / 1000);
-  print_text(out.string() + "\n");
-  return kExitDone;
+  base::print_text(out.string() + "\n");
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

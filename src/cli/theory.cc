@@ -7,16 +7,17 @@
 #include <cstdlib>
 #include <utility>
 
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "cli/progress.h"
-#include "cli/theory_json.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/progress.h"
+#include "base/text_file.h"
+#include "cli/program.h"
 #include "cli/theory_options.h"
-#include "cli/theory_text.h"
 #include "cli/theory_trained.h"
 #include "polyattn/parallel.h"
-#include "run/text_file.h"
 #include "theory/norms_plot.h"
+#include "theory/report_json.h"
+#include "theory/report_text.h"
 #include "theory/study.h"
 
 namespace polyattn::cli {
@@ -43,8 +44,8 @@ void run_steps(theory::Study& study, bool json) {
   const std::vector<theory::Step> steps = study.steps();
   double total = 0;
   for (const theory::Step& step : steps) total += step.effort;
-  Progress progress(progress_style(json), static_cast<int>(steps.size()),
-                    total);
+  base::Progress progress(base::progress_style(json),
+                          static_cast<int>(steps.size()), total);
   for (const theory::Step& step : steps) {
     progress.step(step.label, step.effort);
     step.run();
@@ -63,8 +64,8 @@ std::string study_heading(const HeadingParts& parts) {
       "A theorem can fail: the command then ends with exit code {}. An "
       "observation cannot.\nOf rows that were compared together, the table has "
       "the one nearest to failing.\n\n",
-      version_number(), parts.degrees, parts.lengths, parts.options.width,
-      parts.options.seed, kExitFailure);
+      base::version_number(), parts.degrees, parts.lengths, parts.options.width,
+      parts.options.seed, base::kExitFailure);
 }
 
 std::string calibration_text(const theory::CalibrateOptions& o,
@@ -167,7 +168,7 @@ void TheoryCommand::add_calibrate() {
 }
 
 int TheoryCommand::run() {
-  if (threads_ == 0) threads_ = hardware_threads();
+  if (threads_ == 0) threads_ = base::hardware_threads();
   checked_target();
   run_options_.threads = threads_;
   if (calibrate_app_->parsed()) return calibrate();
@@ -178,46 +179,47 @@ int TheoryCommand::run() {
 int TheoryCommand::study() {
   options_.degrees = parse_degrees(degrees_);
   options_.lengths = parse_lengths(lengths_);
-  if (!plot_.empty()) check_writable(plot_);
+  if (!plot_.empty()) base::check_writable(plot_);
   DefaultParallel parallel(threads_);
   theory::Study study(options_, parallel, theory_);
   run_steps(study, json_);
   const std::vector<theory::Claim> claims = study.claims();
   if (json_) {
-    print_json(theory_json(options_, claims));
+    base::print_json(theory_json(options_, claims));
   } else {
-    print_text(study_heading({degrees_, lengths_, options_}) +
-               claims_text(claims, theory_colours()) + conclusion(claims));
+    base::print_text(study_heading({degrees_, lengths_, options_}) +
+                     theory::claims_text(claims, theory_colours()) +
+                     theory::conclusion(claims));
   }
   if (!plot_.empty()) {
-    run::write_text_file(plot_,
-                         plot_svg(norms_plot(options_, study.gaussian())));
+    base::write_text_file(plot_,
+                          plot_svg(norms_plot(options_, study.gaussian())));
   }
   const bool right = std::all_of(claims.begin(), claims.end(), theory::holds);
-  return right ? kExitDone : kExitFailure;
+  return right ? base::kExitDone : base::kExitFailure;
 }
 
 int TheoryCommand::calibrate() {
   for (const CLI::Option* option : app_->get_options()) {
     if (option->count() == 0) continue;
-    throw UsageError(fmt::format("{} goes behind calibrate, if it knows it",
-                                 option->get_name()));
+    throw base::UsageError(fmt::format(
+        "{} goes behind calibrate, if it knows it", option->get_name()));
   }
   if (!run_options_.folder.empty()) {
     return show_calibrated_run(run_options_, calibrate_options_.degree, json_);
   }
   if (calibrate_options_.tokens == 0 || calibrate_options_.width == 0) {
-    throw UsageError("calibrate needs --tokens and --width, or --run");
+    throw base::UsageError("calibrate needs --tokens and --width, or --run");
   }
   DefaultParallel parallel(threads_);
   const theory::Calibration result =
       theory::calibrate(calibrate_options_, parallel);
   if (json_) {
-    print_json(calibration_json(calibrate_options_, result));
+    base::print_json(theory::calibration_json(calibrate_options_, result));
   } else {
-    print_text(calibration_text(calibrate_options_, result));
+    base::print_text(calibration_text(calibrate_options_, result));
   }
-  return kExitDone;
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "cli/cli.h"
+#include "base/program.h"
 #include "polyattn/activation.h"
 #include "theory/claims.h"
 
@@ -19,7 +19,7 @@ struct ListFlag {
   std::int64_t least, most;
 
   [[noreturn]] void refuse(std::string_view part, std::string_view what) const {
-    throw UsageError(
+    throw base::UsageError(
         fmt::format("{} {}: '{}' {}; give whole numbers from {} "
                     "to {}, such as 2,3 or {}..{}",
                     name, text, part, what, least, most, least,

@@ -5,31 +5,31 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "run/records.h"
+#include "base/output.h"
+#include "base/program.h"
 #include "theory/calibrate.h"
+#include "train/run/records.h"
 
 namespace polyattn::cli {
 namespace {
 
-run::Json optional_number(const std::optional<double>& value) {
-  return value ? run::number(*value) : run::Json(nullptr);
+base::Json optional_number(const std::optional<double>& value) {
+  return value ? base::number(*value) : base::Json(nullptr);
 }
 
-run::Json trained_json(const TheoryRunNorms& norms,
-                       const std::vector<theory::TrainedRow>& rows) {
-  run::Json list = run::Json::array();
+base::Json trained_json(const TheoryRunNorms& norms,
+                        const std::vector<theory::TrainedRow>& rows) {
+  base::Json list = base::Json::array();
   for (const theory::TrainedRow& row : rows) {
     list.push_back(
         {{"name", row.layer.name},
-         {"weight_norm", run::number(row.layer.weight_norm)},
+         {"weight_norm", base::number(row.layer.weight_norm)},
          {"weight_bound", optional_number(row.weight_bound)},
          {"weight_expected", optional_number(row.weight_expected)},
-         {"jacobian_norm", run::number(row.layer.jacobian_norm)},
+         {"jacobian_norm", base::number(row.layer.jacobian_norm)},
          {"jacobian_bound", optional_number(row.jacobian_bound)},
          {"jacobian_expected", optional_number(row.jacobian_expected)},
-         {"max_abs_score", run::number(row.layer.max_abs_score)},
+         {"max_abs_score", base::number(row.layer.max_abs_score)},
          {"within_bounds", row.within_bounds}});
   }
   const theory::MeasuredLayer& first = norms.layers.front();
@@ -92,9 +92,9 @@ int show_trained(const TheoryRunOptions& options, bool json) {
   const TheoryRunNorms norms = norms_of_run(options);
   const auto rows = theory::trained_rows(norms.layers);
   if (json) {
-    print_json(trained_json(norms, rows));
+    base::print_json(trained_json(norms, rows));
   } else {
-    print_text(fmt::format(
+    base::print_text(fmt::format(
         "{} on {}, {} test examples: means over them, by layer and head\n\n{}\n"
         "A bound is a theorem. The Gaussian expectation is not one about "
         "trained weights:\nthe distance to it says how far training has gone "
@@ -105,18 +105,18 @@ int show_trained(const TheoryRunOptions& options, bool json) {
   const bool within =
       std::all_of(rows.begin(), rows.end(),
                   [](const theory::TrainedRow& r) { return r.within_bounds; });
-  return within ? kExitDone : kExitFailure;
+  return within ? base::kExitDone : base::kExitFailure;
 }
 
 int show_calibrated_run(const TheoryRunOptions& options, int degree,
                         bool json) {
   const RunRoots roots = roots_of_run(options, fmt::format("x^{}", degree));
   if (roots.activation != "softmax") {
-    throw UsageError(fmt::format(
+    throw base::UsageError(fmt::format(
         "--run: {} was trained with {}; the constant is fitted to softmax",
         options.folder, roots.activation));
   }
-  run::Json list = run::Json::array();
+  base::Json list = base::Json::array();
   std::string text = fmt::format(
       "Root mean square of ||A||_F on the run's own queries and keys, and what "
       "has the same:\n\n  {:<12} {:>8}   {:<20} {}\n",
@@ -134,13 +134,13 @@ int show_calibrated_run(const TheoryRunOptions& options, int degree,
                         c.fixed.formula, c.row.formula);
   }
   if (json) {
-    print_json(run::Json{{"tokens", roots.tokens},
-                         {"degree", degree},
-                         {"layers", std::move(list)}});
+    base::print_json(base::Json{{"tokens", roots.tokens},
+                                {"degree", degree},
+                                {"layers", std::move(list)}});
   } else {
-    print_text(text);
+    base::print_text(text);
   }
-  return kExitDone;
+  return base::kExitDone;
 }
 
 }  // namespace polyattn::cli

@@ -4,11 +4,11 @@
 
 #include <filesystem>
 
-#include "cli/cli.h"
-#include "cli/files.h"
-#include "cli/stop_signals.h"
-#include "cli/train_bar.h"
-#include "run/records.h"
+#include "base/output.h"
+#include "base/program.h"
+#include "base/stop_signals.h"
+#include "train/run/records.h"
+#include "train/train_bar.h"
 #include "train/trainer.h"
 
 namespace polyattn::cli {
@@ -18,20 +18,21 @@ namespace fs = std::filesystem;
 
 std::string default_folder(const run::Config& config) {
   return fmt::format("runs/{}-{}-seed{}", config.task.name,
-                     slug_of(config.model.activation), config.train.seed);
+                     train::slug_of(config.model.activation),
+                     config.train.seed);
 }
 
-run::Json result_json(const fs::path& folder, const run::RunInfo& info) {
-  run::Json json = {{"folder", folder.string()},
-                    {"state", run::name_of(info.state)},
-                    {"step", info.step},
-                    {"steps", info.steps},
-                    {"train_seconds", info.train_seconds},
-                    {"peak_mb", info.peak_mb}};
-  if (info.loss) json["loss"] = run::number(*info.loss);
-  if (info.accuracy) json["accuracy"] = run::number(*info.accuracy);
+base::Json result_json(const fs::path& folder, const run::RunInfo& info) {
+  base::Json json = {{"folder", folder.string()},
+                     {"state", run::name_of(info.state)},
+                     {"step", info.step},
+                     {"steps", info.steps},
+                     {"train_seconds", info.train_seconds},
+                     {"peak_mb", info.peak_mb}};
+  if (info.loss) json["loss"] = base::number(*info.loss);
+  if (info.accuracy) json["accuracy"] = base::number(*info.accuracy);
   if (info.bits_per_byte) {
-    json["bits_per_byte"] = run::number(*info.bits_per_byte);
+    json["bits_per_byte"] = base::number(*info.bits_per_byte);
   }
   if (info.divergence) {
     json["diverged"] = {{"step", info.divergence->step},
@@ -65,19 +66,19 @@ TrainCommand::TrainCommand(CLI::App& parent)
 
 int TrainCommand::run() {
   if (keys_) {
-    print_text(run::describe_config(options_.task.empty() ? "fashion-mnist"
-                                                          : options_.task));
-    return kExitDone;
+    base::print_text(run::describe_config(
+        options_.task.empty() ? "fashion-mnist" : options_.task));
+    return base::kExitDone;
   }
   if (options_.config.empty() && options_.task.empty()) {
-    throw UsageError(
+    throw base::UsageError(
         "train needs a config file or --task; ready files are in configs/");
   }
   if (fs::is_directory(options_.config)) {
     if (!resume_) {
-      throw UsageError(options_.config +
-                       " is a folder: go on with its run by "
-                       "--resume, or give a config file");
+      throw base::UsageError(options_.config +
+                             " is a folder: go on with its run by "
+                             "--resume, or give a config file");
     }
     if (options_.out.empty()) options_.out = options_.config;
     options_.config = (fs::path(options_.config) / "config.toml").string();
@@ -85,8 +86,8 @@ int TrainCommand::run() {
   const run::Config config = make_config(options_);
   const fs::path folder =
       options_.out.empty() ? default_folder(config) : options_.out;
-  TrainBar bar(progress_style(options_.json), 1);
-  const StopSignals signals;
+  train::TrainBar bar(base::progress_style(options_.json), 1);
+  const base::StopSignals signals;
   bar.begin_run(0, config.model.activation, config.train.seed);
   const run::RunInfo info = train::train(
       {.config = config,
@@ -94,23 +95,23 @@ int TrainCommand::run() {
        .folder = folder,
        .resume = resume_,
        .command = command_text(),
-       .version = version_number(),
-       .stop = [] { return StopSignals::stopped(); },
+       .version = base::version_number(),
+       .stop = [] { return base::StopSignals::stopped(); },
        .progress = [&](const train::Status& s) { bar.update(0, s); },
        .warn = [&](const std::string& text) { bar.note(text); }});
   if (options_.json) {
-    print_json(result_json(folder, info));
+    base::print_json(result_json(folder, info));
   } else {
-    print_text(fmt::format("{}: {}\n{}\n", config.model.activation,
-                           outcome_text(info), folder.string()));
+    base::print_text(fmt::format("{}: {}\n{}\n", config.model.activation,
+                                 run::outcome_text(info), folder.string()));
   }
   switch (info.state) {
     case run::RunState::kFinished:
-      return kExitDone;
+      return base::kExitDone;
     case run::RunState::kInterrupted:
-      return kExitInterrupted;
+      return base::kExitInterrupted;
     default:
-      return kExitFailure;
+      return base::kExitFailure;
   }
 }
 

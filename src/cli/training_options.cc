@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/cli.h"
-#include "cli/duration.h"
+#include "base/duration.h"
+#include "base/program.h"
 
 namespace polyattn::cli {
 namespace {
@@ -47,7 +47,7 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
 
 run::Config make_config(const TrainingOptions& options) {
   if (!options.config.empty() && !options.task.empty()) {
-    throw UsageError("a config file and --task: give one of them");
+    throw base::UsageError("a config file and --task: give one of them");
   }
   std::vector<run::Setting> settings;
   if (!options.task.empty()) settings.push_back({"task.name", options.task});
@@ -59,42 +59,9 @@ run::Config make_config(const TrainingOptions& options) {
                            ? run::parse_config("", "--set", settings)
                            : run::read_config(options.config, settings);
   if (options.threads > 0) config.train.threads = options.threads;
-  if (config.train.threads == 0) config.train.threads = hardware_threads();
+  if (config.train.threads == 0)
+    config.train.threads = base::hardware_threads();
   return config;
-}
-
-std::string outcome_text(const run::RunInfo& info) {
-  if (info.divergence) {
-    return fmt::format("diverged at step {}: {}", info.divergence->step,
-                       info.divergence->what);
-  }
-  std::string text;
-  if (info.bits_per_byte) {
-    text = fmt::format("{:.3f} bits per byte", *info.bits_per_byte);
-  } else if (info.accuracy && info.loss) {
-    text = fmt::format("accuracy {:.2f} %, loss {:.3f}", 100 * *info.accuracy,
-                       *info.loss);
-  }
-  if (info.state == run::RunState::kInterrupted) {
-    text = fmt::format("interrupted at step {} of {}", info.step, info.steps);
-  }
-  return fmt::format("{}, {} of training", text,
-                     duration_text(info.train_seconds));
-}
-
-std::string slug_of(const std::string& activation) {
-  std::string slug;
-  for (const char c : activation) {
-    if (c == '/') {
-      slug += "-over-";
-    } else if (c == '+') {
-      slug += "-plus-";
-    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' ||
-               c == '-') {
-      slug += c;
-    }
-  }
-  return slug;
 }
 
 std::string command_text() {

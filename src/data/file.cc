@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "data/sets.h"
-#include "io/atomic_file.h"
 
 namespace polyattn::data {
 namespace {
@@ -24,9 +24,9 @@ namespace {
 }
 
 // O_NONBLOCK: a named pipe in the place of the file must not hang the program.
-io::FileDescriptor open_regular(const std::filesystem::path& path,
-                                std::uint64_t max_bytes, std::size_t& size) {
-  io::FileDescriptor file(
+base::FileDescriptor open_regular(const std::filesystem::path& path,
+                                  std::uint64_t max_bytes, std::size_t& size) {
+  base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
@@ -61,7 +61,7 @@ template <typename Container>
 Container read_into(const std::filesystem::path& path,
                     std::uint64_t max_bytes) {
   std::size_t size = 0;
-  const io::FileDescriptor file = open_regular(path, max_bytes, size);
+  const base::FileDescriptor file = open_regular(path, max_bytes, size);
   Container content;
   content.resize(size);
   char beyond = 0;
@@ -88,7 +88,7 @@ void read_pieces(const std::filesystem::path& path,
                  const std::function<void(std::span<const std::byte>)>& take) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
   std::size_t size = 0;
-  const io::FileDescriptor file =
+  const base::FileDescriptor file =
       open_regular(path, std::numeric_limits<std::uint64_t>::max(), size);
   std::vector<std::byte> buffer(kPieceBytes);
   while (true) {
@@ -129,7 +129,7 @@ FileWriter::FileWriter(std::filesystem::path path, Mode mode)
     : path_(std::move(path)) {
   constexpr mode_t kPermissions = 0666;  // less the umask
   const int flags = mode == Mode::kNew ? O_EXCL : O_APPEND;
-  file_ = io::FileDescriptor(::open(
+  file_ = base::FileDescriptor(::open(
       path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, kPermissions));
   if (!file_.is_open()) refuse();
 }
@@ -155,7 +155,7 @@ void FileWriter::refuse() const {
 void write_whole(const std::filesystem::path& path,
                  std::span<const std::byte> bytes) {
   try {
-    io::AtomicFile file(path);
+    base::AtomicFile file(path);
     file.write(bytes);
     file.commit();
   } catch (const std::system_error& error) {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace polyattn::data {
 
@@ -50,7 +50,7 @@ class FileWriter {
   [[noreturn]] void refuse() const;
 
   std::filesystem::path path_;
-  io::FileDescriptor file_;
+  base::FileDescriptor file_;
 };
 
 // The file appears whole or not at all (io/atomic_file.h).

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/message.h"
+#include "base/random.h"
 #include "data/cache.h"
 #include "data/file.h"
-#include "data/hash.h"
 #include "data/load.h"
-#include "io/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -111,7 +111,7 @@ class JsonReviews : public Json::json_sax_t {
   bool key(Json::string_t& name) override {
     if (name != "t" && name != "s") {
       return fail(fmt::format("there is a key {} beside \"t\" and \"s\"",
-                              io::in_quotes(name)));
+                              base::in_quotes(name)));
     }
     key_ = name[0];
     return true;
@@ -135,7 +135,7 @@ class JsonReviews : public Json::json_sax_t {
 
   bool end_object() override {
     if (!text_ || !label_) return fail("\"t\" or \"s\" is missing");
-    const std::uint64_t hash = hash_bytes(bytes_of(*text_));
+    const std::uint64_t hash = base::hash_bytes(bytes_of(*text_));
     if (seen_.insert(hash).second) {
       (hash >> 63 == 0 ? train_ : test_).add(*text_, hash, *label_);
     }
@@ -155,7 +155,7 @@ class JsonReviews : public Json::json_sax_t {
   bool number_float(Json::number_float_t /*value*/,
                     const Json::string_t& text) override {
     return fail(fmt::format("the number {} in the place of 0 or 1",
-                            io::in_quotes(text)));
+                            base::in_quotes(text)));
   }
   bool binary(Json::binary_t& /*value*/) override {
     return fail("binary data in the place of a value");
@@ -198,7 +198,7 @@ void read_class(const fs::path& folder, std::int32_t label, Reviews& reviews) {
           "cannot read {}: {}", (folder / name).string(),
           text.empty() ? "the review is empty" : "it is not UTF-8"));
     }
-    reviews.add(text, hash_bytes(bytes_of(text)), label);
+    reviews.add(text, base::hash_bytes(bytes_of(text)), label);
   }
 }
 

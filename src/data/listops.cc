@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-#include "io/message.h"
+#include "base/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -141,7 +141,7 @@ void append_words(std::string_view text, std::vector<std::uint8_t>& tokens) {
       throw DataError(
           fmt::format("column {}: {} is no token of ListOps (0 to 9, [MIN, "
                       "[MAX, [MED, [SM, ], parentheses)",
-                      begin + 1, io::in_quotes(word)));
+                      begin + 1, base::in_quotes(word)));
     }
     begin = end + 1;
   }
@@ -183,7 +183,7 @@ void check_parentheses(std::string_view text,
       fmt::format("column {}: the parentheses are not those of the expression, "
                   "which are {} from here",
                   here - text.begin() + 1,
-                  io::in_quotes(std::string(there, expected.end()))));
+                  base::in_quotes(std::string(there, expected.end()))));
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/atomic_file.h"
+#include "base/mapped_file.h"
+#include "base/message.h"
 #include "data/cache.h"
 #include "data/listops.h"
 #include "data/listops_generator.h"
 #include "data/staging.h"
-#include "io/atomic_file.h"
-#include "io/mapped_file.h"
-#include "io/message.h"
 
 namespace polyattn::data {
 namespace {
@@ -46,7 +46,7 @@ void parse_line(std::string_view line, std::int64_t max_length,
   const std::string_view target = line.substr(tab + 1);
   if (target != std::to_string(value)) {
     throw DataError(fmt::format("the value is given as {}, but it is {}",
-                                io::in_quotes(target), value));
+                                base::in_quotes(target), value));
   }
   const auto end = static_cast<std::int64_t>(set.tokens.size());
   if (end - set.begin.back() > max_length) {
@@ -115,7 +115,7 @@ SequenceSet parse_listops_file(std::string_view text, std::string_view name,
 }
 
 SequenceSet read_listops_file(const fs::path& path, std::int64_t max_length) {
-  std::optional<io::MappedFile> file;
+  std::optional<base::MappedFile> file;
   try {
     file.emplace(path);
   } catch (const std::runtime_error& error) {
@@ -131,7 +131,7 @@ SequenceSet read_listops_file(const fs::path& path, std::int64_t max_length) {
 void write_listops_file(const fs::path& path, const SequenceSet& set) {
   constexpr std::size_t kBufferBytes = 1 << 20;
   try {
-    io::AtomicFile file(path);
+    base::AtomicFile file(path);
     std::string buffer = fmt::format("{}\n", kHeader);
     const auto flush = [&] {
       file.write(std::as_bytes(std::span(buffer)));

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/hash.h"
+#include "base/random.h"
 #include "data/listops.h"
 
 namespace polyattn::data {
@@ -30,7 +30,7 @@ class Generator {
       ++tries_;
       if (grow(1) &&
           std::cmp_greater_equal(tokens_.size(), source_.min_length) &&
-          seen_.insert(hash_bytes(tokens_)).second) {
+          seen_.insert(base::hash_bytes(tokens_)).second) {
         append(set);
       }
       check_budget();
@@ -80,7 +80,7 @@ class Generator {
   }
 
   const ListOpsSource& source_;
-  RandomBits random_;
+  base::RandomBits random_;
   std::vector<std::uint8_t> tokens_;
   // Hashes, not expressions: if two have the same, one is thrown away without
   // need, which does no harm.

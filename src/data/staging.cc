@@ -26,7 +26,7 @@ constexpr mode_t kMode = 0666;  // less the umask
 }
 
 void sync(const fs::path& path) {
-  const io::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   // EINVAL: a file system without this notion.
   if (!file.is_open() || (::fsync(file.get()) != 0 && errno != EINVAL)) {
     refuse(path, "force to the disk", std::strerror(errno));
@@ -92,7 +92,7 @@ Staging::~Staging() {
 // and one that creates a new one would both have "the" lock.
 void Staging::lock(const std::function<void()>& on_wait) {
   const fs::path path = folder_.string() + ".lock";
-  lock_ = io::FileDescriptor(
+  lock_ = base::FileDescriptor(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
   if (!lock_.is_open()) refuse(path, "open", std::strerror(errno));
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;

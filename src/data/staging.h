@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace polyattn::data {
 
@@ -43,7 +43,7 @@ class Staging {
 
   std::filesystem::path destination_;
   std::filesystem::path folder_;
-  io::FileDescriptor lock_;
+  base::FileDescriptor lock_;
 };
 
 }  // namespace polyattn::data

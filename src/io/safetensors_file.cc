@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "io/mapped_file.h"
-#include "io/message.h"
+#include "base/mapped_file.h"
+#include "base/message.h"
 #include "io/safetensors_header.h"
 #include "io/tensor_type.h"
 #include "polyattn/io/safetensors.h"
@@ -25,8 +25,9 @@ struct Parts {
 Parts split(Bytes file, std::string_view source) {
   if (file.size() < kLengthBytes) {
     throw SafetensorsError(
-        source, concat("file has ", file.size(), " bytes, fewer than the ",
-                       kLengthBytes, " that hold the length of the header"));
+        source,
+        base::concat("file has ", file.size(), " bytes, fewer than the ",
+                     kLengthBytes, " that hold the length of the header"));
   }
   std::uint64_t length = 0;
   for (std::size_t i = kLengthBytes; i-- > 0;) {
@@ -34,15 +35,17 @@ Parts split(Bytes file, std::string_view source) {
   }
   if (length > kMaxHeaderBytes) {
     throw SafetensorsError(
-        source, concat("header length ", length, " > limit ", kMaxHeaderBytes,
-                       ": this is not a safetensors file"));
+        source,
+        base::concat("header length ", length, " > limit ", kMaxHeaderBytes,
+                     ": this is not a safetensors file"));
   }
   const Bytes rest = file.subspan(kLengthBytes);
   if (length > rest.size()) {
     throw SafetensorsError(
-        source, concat("header length ", length, " > ", rest.size(),
-                       " bytes that follow: the file is cut short, or is not "
-                       "a safetensors file"));
+        source,
+        base::concat("header length ", length, " > ", rest.size(),
+                     " bytes that follow: the file is cut short, or is not "
+                     "a safetensors file"));
   }
   const Bytes header = rest.first(static_cast<std::size_t>(length));
   return {{reinterpret_cast<const char*>(header.data()), header.size()},
@@ -73,8 +76,9 @@ class Layout {
           {std::move(entry.name), entry.type, std::move(entry.shape), bytes});
     }
     if (covered != data_.size()) {
-      refuse(concat("tensors end at ", covered, ", but the data has ",
-                    data_.size(), " bytes: the rest belongs to no tensor"));
+      refuse(base::concat("tensors end at ", covered, ", but the data has ",
+                          data_.size(),
+                          " bytes: the rest belongs to no tensor"));
     }
     return result;
   }
@@ -93,30 +97,34 @@ class Layout {
 
   void check_size(const HeaderEntry& entry) const {
     const std::uint64_t begin = begin_of(entry), end = end_of(entry);
-    const std::string tensor = concat("tensor ", in_quotes(entry.name), ": ");
-    if (begin > end) refuse(concat(tensor, "begin ", begin, " > end ", end));
+    const std::string tensor =
+        base::concat("tensor ", base::in_quotes(entry.name), ": ");
+    if (begin > end)
+      refuse(base::concat(tensor, "begin ", begin, " > end ", end));
     if (end > data_.size()) {
-      refuse(concat(tensor, "end ", end, " > ", data_.size(),
-                    " bytes of data: the file is cut short; get or write it "
-                    "again"));
+      refuse(
+          base::concat(tensor, "end ", end, " > ", data_.size(),
+                       " bytes of data: the file is cut short; get or write it "
+                       "again"));
     }
-    const std::string what = concat(name_of(entry.type), " of shape ",
-                                    shortened(to_string(entry.shape)));
+    const std::string what =
+        base::concat(name_of(entry.type), " of shape ",
+                     base::shortened(to_string(entry.shape)));
     const auto count = byte_count(entry.type, entry.shape);
-    if (!count) refuse(concat(tensor, what, " does not fit 63 bits"));
+    if (!count) refuse(base::concat(tensor, what, " does not fit 63 bits"));
     if (*count != end - begin) {
-      refuse(concat(tensor, what, " takes ", *count,
-                    " bytes, but its offsets hold ", end - begin));
+      refuse(base::concat(tensor, what, " takes ", *count,
+                          " bytes, but its offsets hold ", end - begin));
     }
   }
 
   void check_begin(const HeaderEntry& entry, std::uint64_t covered) const {
     if (begin_of(entry) == covered) return;
     const bool overlap = begin_of(entry) < covered;
-    refuse(concat("tensor ", in_quotes(entry.name), ": begin ", begin_of(entry),
-                  overlap ? " < " : " > ", covered,
-                  ", where the tensor before it ends: ",
-                  overlap ? "they overlap" : "a hole"));
+    refuse(base::concat("tensor ", base::in_quotes(entry.name), ": begin ",
+                        begin_of(entry), overlap ? " < " : " > ", covered,
+                        ", where the tensor before it ends: ",
+                        overlap ? "they overlap" : "a hole"));
   }
 
   Bytes data_;
@@ -127,7 +135,8 @@ class Layout {
 
 SafetensorsError::SafetensorsError(std::string_view source,
                                    std::string_view message)
-    : std::runtime_error(concat("[safetensors] ", source, ": ", message)) {}
+    : std::runtime_error(
+          base::concat("[safetensors] ", source, ": ", message)) {}
 
 SafetensorsFile::SafetensorsFile() = default;
 SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept = default;
@@ -137,10 +146,10 @@ SafetensorsFile::~SafetensorsFile() = default;
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) {
   try {
-    mapping_ = std::make_unique<const MappedFile>(path);
+    mapping_ = std::make_unique<const base::MappedFile>(path);
   } catch (const std::runtime_error& error) {
     throw SafetensorsError(path.string(),
-                           concat("cannot read: ", error.what()));
+                           base::concat("cannot read: ", error.what()));
   }
   read(mapping_->bytes(), path.string());
 }

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "io/message.h"
+#include "base/message.h"
 #include "io/tensor_type.h"
 
 namespace polyattn::io {
@@ -37,7 +37,7 @@ class HeaderReader {
   }
   bool number_unsigned(Json::number_unsigned_t value);
   bool number_float(Json::number_float_t /*value*/, const std::string& text) {
-    unexpected(shortened(text));
+    unexpected(base::shortened(text));
   }
   bool string(std::string& value);
   bool binary(Json::binary_t& /*value*/) { unexpected("binary"); }
@@ -79,19 +79,19 @@ std::string HeaderReader::here() const {
     case Place::kStart:
       return "header";
     case Place::kTop:
-      return concat("tensor ", in_quotes(key_));
+      return base::concat("tensor ", base::in_quotes(key_));
     case Place::kMetadata:
-      return concat(kMetadataKey, " ", in_quotes(key_));
+      return base::concat(kMetadataKey, " ", base::in_quotes(key_));
     case Place::kEntry:
-      return concat("tensor ", in_quotes(owner_), ": ", key_);
+      return base::concat("tensor ", base::in_quotes(owner_), ": ", key_);
     case Place::kShape:
     case Place::kOffsets:
       break;
   }
   const HeaderEntry& last = header_.entries.back();
   const auto& array = place_ == Place::kShape ? last.shape : last.data_offsets;
-  return concat("tensor ", in_quotes(owner_), ": ", key_, "[", array.size(),
-                "]");
+  return base::concat("tensor ", base::in_quotes(owner_), ": ", key_, "[",
+                      array.size(), "]");
 }
 
 std::string_view HeaderReader::expected() const {
@@ -111,13 +111,14 @@ std::string_view HeaderReader::expected() const {
 }
 
 void HeaderReader::unexpected(std::string_view value) const {
-  refuse(concat(here(), " is ", value, ", not ", expected()));
+  refuse(base::concat(here(), " is ", value, ", not ", expected()));
 }
 
 void HeaderReader::remember_key(std::set<std::string, std::less<>>& keys,
                                 std::string_view where) const {
   if (!keys.insert(key_).second) {
-    refuse(concat(where, " has the key ", in_quotes(key_), " twice"));
+    refuse(
+        base::concat(where, " has the key ", base::in_quotes(key_), " twice"));
   }
 }
 
@@ -125,8 +126,8 @@ bool HeaderReader::number_unsigned(Json::number_unsigned_t value) {
   const bool in_array = place_ == Place::kShape || place_ == Place::kOffsets;
   if (!in_array || value > kMaxNumber) unexpected(std::to_string(value));
   if (place_ == Place::kOffsets && numbers().size() == 2) {
-    refuse(concat("tensor ", in_quotes(owner_),
-                  ": data_offsets has more than 2 numbers"));
+    refuse(base::concat("tensor ", base::in_quotes(owner_),
+                        ": data_offsets has more than 2 numbers"));
   }
   numbers().push_back(static_cast<std::int64_t>(value));
   return true;
@@ -137,11 +138,12 @@ bool HeaderReader::string(std::string& value) {
     header_.metadata.emplace(key_, std::move(value));
     return true;
   }
-  if (place_ != Place::kEntry || key_ != "dtype") unexpected(in_quotes(value));
+  if (place_ != Place::kEntry || key_ != "dtype")
+    unexpected(base::in_quotes(value));
   const auto type = parse_tensor_type(value);
   if (!type) {
-    refuse(concat(here(), " ", in_quotes(value), " is none of ",
-                  all_type_names()));
+    refuse(base::concat(here(), " ", base::in_quotes(value), " is none of ",
+                        all_type_names()));
   }
   entry().type = *type;
   return true;
@@ -169,13 +171,14 @@ bool HeaderReader::key(std::string& value) {
     remember_key(names_, "header");
   } else if (place_ == Place::kMetadata) {
     if (header_.metadata.contains(key_)) {
-      refuse(concat(kMetadataKey, " has the key ", in_quotes(key_), " twice"));
+      refuse(base::concat(kMetadataKey, " has the key ", base::in_quotes(key_),
+                          " twice"));
     }
   } else {
-    const std::string where = concat("tensor ", in_quotes(owner_));
+    const std::string where = base::concat("tensor ", base::in_quotes(owner_));
     if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets") {
-      refuse(concat(where, " has the unknown key ", in_quotes(key_),
-                    "; known are dtype, shape, data_offsets"));
+      refuse(base::concat(where, " has the unknown key ", base::in_quotes(key_),
+                          "; known are dtype, shape, data_offsets"));
     }
     remember_key(fields_, where);
   }
@@ -186,7 +189,8 @@ bool HeaderReader::end_object() {
   if (place_ == Place::kEntry) {
     for (const char* field : {"dtype", "shape", "data_offsets"}) {
       if (fields_.contains(std::string_view(field))) continue;
-      refuse(concat("tensor ", in_quotes(owner_), " lacks the key ", field));
+      refuse(base::concat("tensor ", base::in_quotes(owner_), " lacks the key ",
+                          field));
     }
   }
   place_ = Place::kTop;
@@ -202,8 +206,8 @@ bool HeaderReader::start_array(std::size_t /*size*/) {
 bool HeaderReader::end_array() {
   const std::size_t size = numbers().size();
   if (place_ == Place::kOffsets && size != 2) {
-    refuse(concat("tensor ", in_quotes(owner_), ": data_offsets has ", size,
-                  " numbers, not 2"));
+    refuse(base::concat("tensor ", base::in_quotes(owner_),
+                        ": data_offsets has ", size, " numbers, not 2"));
   }
   place_ = Place::kEntry;
   return true;
@@ -218,8 +222,8 @@ bool HeaderReader::parse_error(std::size_t position,
   const std::size_t colon = what.find(": ");
   const std::string_view reason =
       colon == std::string_view::npos ? what : what.substr(colon + 2);
-  refuse(concat("header is not valid JSON in UTF-8 at byte ", position, ": ",
-                in_quotes(reason)));
+  refuse(base::concat("header is not valid JSON in UTF-8 at byte ", position,
+                      ": ", base::in_quotes(reason)));
 }
 
 // The JSON parser takes a zero byte for the end of the text, and white space
@@ -228,14 +232,16 @@ std::string_view without_padding(std::string_view text,
                                  std::string_view source) {
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    throw SafetensorsError(source, concat("header has a zero byte, at ", zero,
-                                          " of its ", text.size(), " bytes"));
+    throw SafetensorsError(
+        source, base::concat("header has a zero byte, at ", zero, " of its ",
+                             text.size(), " bytes"));
   }
   const std::string_view json = text.substr(0, text.find_last_not_of(' ') + 1);
   if (json.empty() || json.front() != '{' || json.back() != '}') {
     throw SafetensorsError(
-        source, concat("header is not an object {...} with spaces behind it: ",
-                       in_quotes(text)));
+        source,
+        base::concat("header is not an object {...} with spaces behind it: ",
+                     base::in_quotes(text)));
   }
   return json;
 }

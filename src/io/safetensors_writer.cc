@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "io/atomic_file.h"
-#include "io/message.h"
+#include "base/atomic_file.h"
+#include "base/message.h"
 #include "io/safetensors_header.h"
 #include "io/tensor_type.h"
 #include "polyattn/io/safetensors.h"
@@ -38,8 +38,8 @@ class Planner {
     header.resize((header.size() + kAlignment - 1) / kAlignment * kAlignment,
                   ' ');
     if (header.size() > kMaxHeaderBytes) {
-      refuse(concat("header length ", header.size(), " > limit ",
-                    kMaxHeaderBytes));
+      refuse(base::concat("header length ", header.size(), " > limit ",
+                          kMaxHeaderBytes));
     }
     for (std::size_t i = 0; i < 8; ++i) {
       result.start += static_cast<char>(header.size() >> (8 * i) & 0xff);
@@ -54,24 +54,26 @@ class Planner {
   }
 
   void check(const TensorView& tensor) const {
-    const std::string who = concat("tensor ", in_quotes(tensor.name), ": ");
+    const std::string who =
+        base::concat("tensor ", base::in_quotes(tensor.name), ": ");
     if (tensor.name == kMetadataKey) {
-      refuse(concat(who, "the name is reserved for metadata"));
+      refuse(base::concat(who, "the name is reserved for metadata"));
     }
     if (tensor.type > TensorType::kU64) {
-      refuse(concat(who, "unknown type ", static_cast<int>(tensor.type)));
+      refuse(base::concat(who, "unknown type ", static_cast<int>(tensor.type)));
     }
-    const std::string what = concat(name_of(tensor.type), " of shape ",
-                                    shortened(to_string(tensor.shape)));
+    const std::string what =
+        base::concat(name_of(tensor.type), " of shape ",
+                     base::shortened(to_string(tensor.shape)));
     const bool negative =
         std::any_of(tensor.shape.begin(), tensor.shape.end(),
                     [](std::int64_t size) { return size < 0; });
-    if (negative) refuse(concat(who, what, " has a size < 0"));
+    if (negative) refuse(base::concat(who, what, " has a size < 0"));
     const auto count = byte_count(tensor.type, tensor.shape);
-    if (!count) refuse(concat(who, what, " does not fit 63 bits"));
+    if (!count) refuse(base::concat(who, what, " does not fit 63 bits"));
     if (*count != tensor.bytes.size()) {
-      refuse(concat(who, what, " takes ", *count, " bytes, but has ",
-                    tensor.bytes.size()));
+      refuse(base::concat(who, what, " takes ", *count, " bytes, but has ",
+                          tensor.bytes.size()));
     }
   }
 
@@ -87,7 +89,8 @@ class Planner {
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
-      refuse(concat("two tensors have the name ", in_quotes(*twice)));
+      refuse(
+          base::concat("two tensors have the name ", base::in_quotes(*twice)));
     }
   }
 
@@ -99,21 +102,21 @@ class Planner {
     for (const TensorView* tensor : order) {
       const std::uint64_t end = begin + tensor->bytes.size();
       if (text.size() > 1) text += ',';
-      text += concat(json_string("tensor name", tensor->name), ":{\"dtype\":\"",
-                     name_of(tensor->type),
-                     "\",\"shape\":", to_string(tensor->shape),
-                     ",\"data_offsets\":[", begin, ",", end, "]}");
+      text += base::concat(json_string("tensor name", tensor->name),
+                           ":{\"dtype\":\"", name_of(tensor->type),
+                           "\",\"shape\":", to_string(tensor->shape),
+                           ",\"data_offsets\":[", begin, ",", end, "]}");
       begin = end;
     }
     return text + "}";
   }
 
   std::string metadata_entry(const Metadata& metadata) const {
-    std::string text = concat("\"", kMetadataKey, "\":{");
+    std::string text = base::concat("\"", kMetadataKey, "\":{");
     for (const auto& [key, value] : metadata) {
       if (text.back() != '{') text += ',';
-      text += concat(json_string("metadata key", key), ":",
-                     json_string("metadata value", value));
+      text += base::concat(json_string("metadata key", key), ":",
+                           json_string("metadata value", value));
     }
     return text + "}";
   }
@@ -123,7 +126,7 @@ class Planner {
     try {
       return nlohmann::json(text).dump();
     } catch (const nlohmann::json::type_error&) {
-      refuse(concat(what, " ", in_quotes(text), " is not UTF-8"));
+      refuse(base::concat(what, " ", base::in_quotes(text), " is not UTF-8"));
     }
   }
 
@@ -144,12 +147,12 @@ void write_safetensors(const std::filesystem::path& path,
                        const Metadata& metadata) {
   const Plan plan = Planner(path.string()).plan(tensors, metadata);
   try {
-    AtomicFile file(path);
+    base::AtomicFile file(path);
     emit(plan, [&](std::span<const std::byte> bytes) { file.write(bytes); });
     file.commit();
   } catch (const std::system_error& error) {
-    throw SafetensorsError(path.string(),
-                           concat("cannot write: ", error.code().message()));
+    throw SafetensorsError(
+        path.string(), base::concat("cannot write: ", error.code().message()));
   }
 }
 

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "report/ranking.h"
-#include "run/comparison.h"
-#include "run/config.h"
+#include "train/run/comparison.h"
+#include "train/run/config.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
+using base::Json;
 
 constexpr std::size_t kMaxKeysNamed = 8;
 
@@ -74,8 +74,8 @@ std::string config_caution(const std::vector<const RunFiles*>& runs) {
 Json distance_json(const std::optional<Distance>& distance) {
   if (!distance) return Json();
   return {{"pairs", distance->pairs},
-          {"difference", run::number(distance->difference)},
-          {"half_width", run::number(distance->half_width)}};
+          {"difference", base::number(distance->difference)},
+          {"half_width", base::number(distance->half_width)}};
 }
 
 Json comparison_member(const run::Comparison& comparison,

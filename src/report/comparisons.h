@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "report/run_files.h"
-#include "run/records.h"
+#include "train/run/records.h"
 
 namespace polyattn::report {
 
 struct Comparisons {
-  run::Json json;       // the member "comparisons" (docs/report.md)
+  base::Json json;      // the member "comparisons" (docs/report.md)
   std::string title;    // for who has none of their own
   std::string verdict;  // empty for a single run, and for several tasks
 };

@@ -42,7 +42,7 @@ std::string head_text(const Response& response, std::size_t length) {
 
 }  // namespace
 
-Connection::Connection(io::FileDescriptor socket, const Limits& limits)
+Connection::Connection(base::FileDescriptor socket, const Limits& limits)
     : socket_(std::move(socket)), limits_(limits) {
   set_stage(Stage::kRequest);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "report/http.h"
 
 namespace polyattn::report {
@@ -41,7 +41,7 @@ class Connection {
     kOver
   };
 
-  Connection(io::FileDescriptor socket, const Limits& limits);
+  Connection(base::FileDescriptor socket, const Limits& limits);
 
   int socket() const { return socket_.get(); }
   Stage stage() const { return stage_; }
@@ -71,7 +71,7 @@ class Connection {
   void set_stage(Stage stage);
   void written_all();
 
-  io::FileDescriptor socket_;
+  base::FileDescriptor socket_;
   Limits limits_;
   Stage stage_ = Stage::kRequest;
   Clock::time_point deadline_;

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/json_text.h"
 #include "report/page.h"
-#include "run/json_text.h"
 
 namespace polyattn::report {
 namespace {
@@ -82,7 +82,7 @@ void Dashboard::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const std::vector<std::string> changed = runs_.refresh(stop);
     if (!changed.empty() && !stop.stop_requested()) {
-      server_.publish("changed", run::printed({{"runs", changed}}));
+      server_.publish("changed", base::printed({{"runs", changed}}));
     }
     std::unique_lock lock(mutex);
     wake.wait_for(lock, stop, look_every_, [] { return false; });

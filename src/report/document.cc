@@ -10,17 +10,17 @@
 #include <tuple>
 #include <utility>
 
+#include "base/json_text.h"
+#include "base/machine.h"
 #include "polyattn/version.h"
 #include "report/comparisons.h"
 #include "report/files.h"
 #include "report/text.h"
-#include "run/json_text.h"
-#include "run/machine.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
+using base::Json;
 
 constexpr std::size_t kMaxExtraBytes = 16 << 20;
 constexpr std::size_t kMaxTitleBytes = 300;
@@ -32,8 +32,8 @@ std::string extra_text(const std::filesystem::path& path, bool list) {
   if (path.empty()) return "null";
   Json json;
   try {
-    json = run::parse_json(read_file(path, kMaxExtraBytes, {}));
-  } catch (const run::RecordError& error) {
+    json = base::parse_json(read_file(path, kMaxExtraBytes, {}));
+  } catch (const base::JsonError& error) {
     throw std::runtime_error(
         fmt::format("cannot read {}: {}", path.string(), error.what()));
   }
@@ -45,7 +45,7 @@ std::string extra_text(const std::filesystem::path& path, bool list) {
         fmt::format("cannot read {}: it is not what polyattn {} --json prints",
                     path.string(), list ? "bench" : "theory"));
   }
-  return run::printed(json);
+  return base::printed(json);
 }
 
 void sort_by_start(std::vector<RunFiles*>& runs) {
@@ -149,14 +149,14 @@ std::string DocumentBuilder::build(std::vector<RunFiles*> runs) {
   head["schema"] = kSchema;
   head["polyattn"] =
       fmt::format("{}.{}.{}", kVersionMajor, kVersionMinor, kVersionPatch);
-  head["generated"] = run::utc_now();
+  head["generated"] = base::utc_now();
   head["live"] = options_.live;
   head["title"] =
       cut_text(options_.title.empty() ? comparisons.title : options_.title,
                kMaxTitleBytes);
   head["verdict"] = comparisons.verdict;
   head["comparisons"] = comparisons.json;
-  std::string text = run::printed(head);
+  std::string text = base::printed(head);
   text.pop_back();  // its brace
   const std::size_t used = text.size() + 100;
   const std::string shown = runs_text(

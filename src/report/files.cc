@@ -23,7 +23,7 @@ constexpr std::int64_t kNanoseconds = 1'000'000'000;
 }
 
 // Where the open file is. The kernel knows, whatever led there.
-std::filesystem::path place_of(const io::FileDescriptor& file) {
+std::filesystem::path place_of(const base::FileDescriptor& file) {
   std::error_code error;
   return std::filesystem::read_symlink(
       fmt::format("/proc/self/fd/{}", file.get()), error);
@@ -57,10 +57,10 @@ bool is_beneath(const std::filesystem::path& path,
              .first == folder.end();
 }
 
-io::FileDescriptor open_file(const std::filesystem::path& path,
-                             const std::filesystem::path& root) {
+base::FileDescriptor open_file(const std::filesystem::path& path,
+                               const std::filesystem::path& root) {
   // Without O_NONBLOCK a pipe would be waited for.
-  io::FileDescriptor file(
+  base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) refuse_file(path, std::strerror(errno));
   struct stat status {};
@@ -76,7 +76,7 @@ io::FileDescriptor open_file(const std::filesystem::path& path,
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes,
                       const std::filesystem::path& root) {
-  const io::FileDescriptor file = open_file(path, root);
+  const base::FileDescriptor file = open_file(path, root);
   constexpr std::size_t kPiece = 1 << 16;
   std::string text;
   // One more than allowed: the size may change on the way.

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace polyattn::report {
 
@@ -33,8 +33,8 @@ bool is_beneath(const std::filesystem::path& path,
 // Both throw std::runtime_error: "cannot read path: why". With a `root`, which
 // is a canonical path, also if the file that was opened lies elsewhere: asked
 // of the open file, so that no link can be changed in between.
-io::FileDescriptor open_file(const std::filesystem::path& path,
-                             const std::filesystem::path& root);
+base::FileDescriptor open_file(const std::filesystem::path& path,
+                               const std::filesystem::path& root);
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes,
                       const std::filesystem::path& root);
 

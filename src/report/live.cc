@@ -7,13 +7,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_text.h"
 #include "report/run_json.h"
-#include "run/json_text.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
+using base::Json;
 
 std::filesystem::path checked_root(const std::filesystem::path& folder) {
   std::error_code error;
@@ -40,7 +40,7 @@ Json list_entry(const RunFiles& run) {
           {"state", run::name_of(info.state)},
           {"step", shown_step(info, run.series())},
           {"steps", info.steps},
-          {"loss", info.loss ? run::number(*info.loss) : Json()},
+          {"loss", info.loss ? base::number(*info.loss) : Json()},
           {"updated", facts.updated}};
 }
 
@@ -92,7 +92,7 @@ void LiveRuns::publish(const std::vector<RunFiles*>& runs) {
   Json list = Json::array();
   for (const RunFiles* run : runs) list.push_back(list_entry(*run));
   Snapshot next{std::make_shared<const std::string>(builder_.build(runs)),
-                std::make_shared<const std::string>(run::printed(list))};
+                std::make_shared<const std::string>(base::printed(list))};
   const std::lock_guard lock(mutex_);
   snapshot_ = std::move(next);
 }

@@ -8,15 +8,15 @@
 #include <set>
 #include <tuple>
 
-#include "io/message.h"
+#include "base/json_text.h"
+#include "base/message.h"
 #include "report/text.h"
-#include "run/json_text.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
-using run::RecordError;
+using base::Json;
+using base::JsonError;
 
 constexpr std::int64_t kMaxSide = 4096;
 constexpr std::size_t kMaxInputs = 64;
@@ -26,7 +26,7 @@ constexpr std::size_t kMaxToken = 64;
 const Json& member(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) {
-    throw RecordError(fmt::format("\"{}\" is missing", key));
+    throw JsonError(fmt::format("\"{}\" is missing", key));
   }
   return *found;
 }
@@ -37,9 +37,9 @@ std::int64_t count_at(const Json& object, const char* key, std::int64_t least) {
       json.is_number_unsigned() &&
       json.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxSide);
   if (!fits || json.get<std::int64_t>() < least) {
-    throw RecordError(fmt::format("\"{}\" is {}, must be from {} to {}", key,
-                                  io::shortened(run::printed(json)), least,
-                                  kMaxSide));
+    throw JsonError(fmt::format("\"{}\" is {}, must be from {} to {}", key,
+                                base::shortened(base::printed(json)), least,
+                                kMaxSide));
   }
   return json.get<std::int64_t>();
 }
@@ -47,7 +47,7 @@ std::int64_t count_at(const Json& object, const char* key, std::int64_t least) {
 std::string string_at(const Json& object, const char* key) {
   const Json& json = member(object, key);
   if (!json.is_string()) {
-    throw RecordError(fmt::format("\"{}\" is no string", key));
+    throw JsonError(fmt::format("\"{}\" is no string", key));
   }
   return json.get<std::string>();
 }
@@ -55,7 +55,7 @@ std::string string_at(const Json& object, const char* key) {
 const Json& filled_list(const Json& object, const char* key) {
   const Json& json = member(object, key);
   if (!json.is_array() || json.empty()) {
-    throw RecordError(fmt::format("\"{}\" is no list, or empty", key));
+    throw JsonError(fmt::format("\"{}\" is no list, or empty", key));
   }
   return json;
 }
@@ -71,14 +71,14 @@ std::string base64_at(const Json& object, const char* key, std::int64_t bytes) {
   const auto length = static_cast<std::size_t>((bytes + 2) / 3 * 4);
   const auto padding = static_cast<std::size_t>((3 - bytes % 3) % 3);
   if (text.size() != length) {
-    throw RecordError(
+    throw JsonError(
         fmt::format("\"{}\" has {} characters, {} bytes of base64 have {}", key,
                     text.size(), bytes, length));
   }
   const auto end = text.end() - static_cast<std::ptrdiff_t>(padding);
   if (!std::all_of(text.begin(), end, is_base64_digit) ||
       !std::all_of(end, text.end(), [](char c) { return c == '='; })) {
-    throw RecordError(fmt::format("\"{}\" is no base64", key));
+    throw JsonError(fmt::format("\"{}\" is no base64", key));
   }
   return text;
 }
@@ -95,7 +95,7 @@ struct Sides {
 Sides sides_of(const Json& json) {
   const Json& class_token = member(json, "class_token");
   if (!class_token.is_boolean()) {
-    throw RecordError("\"class_token\" is neither true nor false");
+    throw JsonError("\"class_token\" is neither true nor false");
   }
   return {count_at(json, "rows", 1), count_at(json, "columns", 1),
           class_token.get<bool>()};
@@ -103,8 +103,8 @@ Sides sides_of(const Json& json) {
 
 void check_tokens(std::int64_t tokens, const Sides& sides) {
   if (tokens == sides.tokens()) return;
-  throw RecordError(fmt::format("an input has {} tokens, the maps have {}",
-                                tokens, sides.tokens()));
+  throw JsonError(fmt::format("an input has {} tokens, the maps have {}",
+                              tokens, sides.tokens()));
 }
 
 Json image_of(const Json& input, const Sides& sides) {
@@ -114,7 +114,7 @@ Json image_of(const Json& input, const Sides& sides) {
   const std::int64_t channels = count_at(image, "channels", 1);
   const std::int64_t patch = count_at(image, "patch", 1);
   if (channels != 1 && channels != 3) {
-    throw RecordError(
+    throw JsonError(
         fmt::format("an image has {} channels, must be 1 or 3", channels));
   }
   check_tokens((width / patch) * (height / patch), sides);
@@ -128,7 +128,7 @@ Json image_of(const Json& input, const Sides& sides) {
 Json tokens_of(const Json& input, const Sides& sides) {
   Json tokens = Json::array();
   for (const Json& token : filled_list(input, "tokens")) {
-    if (!token.is_string()) throw RecordError("a token is no string");
+    if (!token.is_string()) throw JsonError("a token is no string");
     tokens.push_back(cut_text(token.get<std::string>(), kMaxToken));
   }
   check_tokens(static_cast<std::int64_t>(tokens.size()), sides);
@@ -136,7 +136,7 @@ Json tokens_of(const Json& input, const Sides& sides) {
 }
 
 Json input_of(const Json& json, const Sides& sides) {
-  if (!json.is_object()) throw RecordError("an input is no object");
+  if (!json.is_object()) throw JsonError("an input is no object");
   const std::string kind = string_at(json, "kind");
   Json input = {{"label", cut_text(string_at(json, "label"), kMaxLabel)},
                 {"kind", kind}};
@@ -145,16 +145,16 @@ Json input_of(const Json& json, const Sides& sides) {
   } else if (kind == "text") {
     input["tokens"] = tokens_of(json, sides);
   } else {
-    throw RecordError("an input is neither image nor text");
+    throw JsonError("an input is neither image nor text");
   }
   return input;
 }
 
 Json map_of(const Json& json, const Sides& sides) {
-  if (!json.is_object()) throw RecordError("a map is no object");
+  if (!json.is_object()) throw JsonError("a map is no object");
   const Json& scale = member(json, "scale");
   if (!scale.is_number() || !(scale.get<double>() >= 0)) {
-    throw RecordError("\"scale\" is no number from 0 on");
+    throw JsonError("\"scale\" is no number from 0 on");
   }
   return {{"input", count_at(json, "input", 0)},
           {"layer", count_at(json, "layer", 0)},
@@ -167,33 +167,33 @@ Json map_of(const Json& json, const Sides& sides) {
 
 Maps parse_maps(std::string_view text) {
   if (text.size() > kMaxMapsBytes) {
-    throw RecordError(fmt::format("it has more than {} bytes", kMaxMapsBytes));
+    throw JsonError(fmt::format("it has more than {} bytes", kMaxMapsBytes));
   }
-  const Json json = run::parse_json(text);
-  if (!json.is_object()) throw RecordError("it is no JSON object");
+  const Json json = base::parse_json(text);
+  if (!json.is_object()) throw JsonError("it is no JSON object");
   const Sides sides = sides_of(json);
   Maps maps;
   maps.head_ = fmt::format(R"("class_token":{},"rows":{},"columns":{})",
                            sides.class_token, sides.rows, sides.columns);
   for (const Json& input : filled_list(json, "inputs")) {
     if (maps.inputs_.size() == kMaxInputs) {
-      throw RecordError(fmt::format("it has more than {} inputs", kMaxInputs));
+      throw JsonError(fmt::format("it has more than {} inputs", kMaxInputs));
     }
-    maps.inputs_.push_back({run::printed(input_of(input, sides)), ""});
+    maps.inputs_.push_back({base::printed(input_of(input, sides)), ""});
   }
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
   for (const Json& entry : filled_list(json, "maps")) {
     const Json map = map_of(entry, sides);
     const auto input = map["input"].get<std::size_t>();
     if (input >= maps.inputs_.size()) {
-      throw RecordError(fmt::format("a map is of input {}, there are {}", input,
-                                    maps.inputs_.size()));
+      throw JsonError(fmt::format("a map is of input {}, there are {}", input,
+                                  maps.inputs_.size()));
     }
     if (!seen.emplace(input, map["layer"], map["head"]).second) {
-      throw RecordError("two maps are of the same input, layer and head");
+      throw JsonError("two maps are of the same input, layer and head");
     }
     std::string& list = maps.inputs_[input].maps;
-    list += (list.empty() ? "" : ",") + run::printed(map);
+    list += (list.empty() ? "" : ",") + base::printed(map);
   }
   return maps;
 }

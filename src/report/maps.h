@@ -47,7 +47,7 @@ class Maps {
   std::vector<Input> inputs_;
 };
 
-// Throws run::RecordError, of one line, unless everything is there, the sizes
+// Throws base::JsonError, of one line, unless everything is there, the sizes
 // agree, the numbers are finite and the base64 has the length that they ask
 // for. Members that are not known are left out.
 Maps parse_maps(std::string_view text);

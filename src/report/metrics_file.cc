@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "io/message.h"
-#include "run/records.h"
+#include "base/message.h"
+#include "train/run/records.h"
 
 namespace polyattn::report {
 namespace {
@@ -47,7 +47,7 @@ bool MetricsFile::refresh(const std::stop_token& stop) {
   if (now == state_) return false;
   const bool had_any = state_.exists();
   try {
-    const io::FileDescriptor file = open_file(path_, root_);
+    const base::FileDescriptor file = open_file(path_, root_);
     const bool anew = had_any && !continues(file.get(), now);
     if (anew) restart();
     unreadable_.clear();
@@ -117,7 +117,7 @@ void MetricsFile::take_line(std::string_view line) {
   try {
     series_.add(line);
     ++lines_;
-  } catch (const run::RecordError& error) {
+  } catch (const base::JsonError& error) {
     damaged(error.what());
   }
 }
@@ -132,7 +132,7 @@ std::string MetricsFile::warning() const {
   if (damaged_ == 0) return "";
   return fmt::format("{}: {} of {} lines are damaged and left out ({})",
                      path_.string(), damaged_, lines_,
-                     io::shortened(first_damage_));
+                     base::shortened(first_damage_));
 }
 
 }  // namespace polyattn::report

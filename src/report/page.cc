@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/text_file.h"
 #include "report/text.h"
-#include "run/text_file.h"
 
 namespace polyattn::report {
 std::string fill_page(std::string_view page, std::string_view document) {
@@ -37,7 +37,7 @@ Written write_report(const std::vector<std::filesystem::path>& folders,
       kMaxPageBytes > page.size() ? kMaxPageBytes - page.size() : 0;
   Document document = make_document(folders, options);
   const std::string text = fill_page(page, document.text);
-  run::write_text_file(out, text);
+  base::write_text_file(out, text);
   return {document.runs, text.size(), std::move(document.warnings)};
 }
 

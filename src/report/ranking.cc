@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "io/message.h"
+#include "base/message.h"
 #include "polyattn/activation.h"
 
 namespace polyattn::report {
@@ -29,7 +29,7 @@ std::string canonical_formula(const std::string& formula) {
   try {
     return Activation::parse(formula).to_string();
   } catch (const FormulaError&) {
-    return io::in_quotes(formula);
+    return base::in_quotes(formula);
   }
 }
 
@@ -65,13 +65,13 @@ Distance distance(const Figures& row, const Figures& best) {
   for (const auto& [seed, values] : row) {
     const auto pair = best.find(seed);
     if (pair == best.end()) continue;
-    differences.push_back(run::sample_of(values).mean -
-                          run::sample_of(pair->second).mean);
+    differences.push_back(base::sample_of(values).mean -
+                          base::sample_of(pair->second).mean);
   }
-  const run::Sample sample = run::sample_of(differences);
+  const base::Sample sample = base::sample_of(differences);
   Distance result{sample.count, sample.mean, 0};
   if (sample.count >= kLeastPairs) {
-    result.half_width = run::student_t(kConfidence, sample.count - 1) *
+    result.half_width = base::student_t(kConfidence, sample.count - 1) *
                         sample.deviation / std::sqrt(sample.count);
   }
   return result;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/comparison.h"
+#include "train/run/comparison.h"
 
 namespace polyattn::report {
 

@@ -88,7 +88,7 @@ const Maps* RunFiles::maps() {
     const std::filesystem::path path = folder_ / "maps.json";
     try {
       maps_ = parse_maps(read_file(path, kMaxMapsBytes, root_));
-    } catch (const run::RecordError& error) {
+    } catch (const base::JsonError& error) {
       maps_warning_ = fmt::format("{}: {}: the maps are left out",
                                   path.string(), error.what());
     } catch (const std::runtime_error& error) {

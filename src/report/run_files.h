@@ -13,8 +13,8 @@
 #include "report/find_runs.h"
 #include "report/maps.h"
 #include "report/metrics_file.h"
-#include "run/config.h"
-#include "run/records.h"
+#include "train/run/config.h"
+#include "train/run/records.h"
 
 namespace polyattn::report {
 

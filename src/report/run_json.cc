@@ -8,13 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "base/json_text.h"
 #include "report/text.h"
-#include "run/json_text.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
+using base::Json;
 using run::RunInfo;
 
 // Everything but the config and the curves.
@@ -151,7 +151,7 @@ std::string config_within(const std::string& config, std::size_t bytes) {
 }
 
 Json optional_number(const std::optional<double>& value) {
-  return value ? run::number(*value) : Json();
+  return value ? base::number(*value) : Json();
 }
 
 Json facts_json(const RunFacts& facts, std::int64_t step) {
@@ -175,16 +175,16 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   json["machine"] = text(info.machine);
   json["started"] = text(info.started);
   json["updated"] = facts.updated;
-  json["train_seconds"] = run::number(info.train_seconds);
-  json["eval_seconds"] = run::number(info.eval_seconds);
-  json["peak_mb"] = run::number(info.peak_mb);
+  json["train_seconds"] = base::number(info.train_seconds);
+  json["eval_seconds"] = base::number(info.eval_seconds);
+  json["peak_mb"] = base::number(info.peak_mb);
   json["loss"] = optional_number(info.loss);
   json["accuracy"] = optional_number(info.accuracy);
   json["bits_per_byte"] = optional_number(info.bits_per_byte);
   json["tokens"] = info.tokens;
   json["test_count"] = info.test_count;
-  json["max_weight_norm"] = run::number(info.max_weight_norm);
-  json["max_jacobian_norm"] = run::number(info.max_jacobian_norm);
+  json["max_weight_norm"] = base::number(info.max_weight_norm);
+  json["max_jacobian_norm"] = base::number(info.max_jacobian_norm);
   json["divergence"] = Json();
   if (info.divergence) {
     json["divergence"] = {{"step", info.divergence->step},
@@ -221,7 +221,7 @@ std::string run_json(const RunFacts& facts, const RunSeries& series,
   const ThinTable& train = series.train();
   const CurvesText curves(
       train.rows(), train.thinned_to(points_for(budget.train, kTrainWidth)));
-  std::string text = run::printed(json);
+  std::string text = base::printed(json);
   text.pop_back();  // its brace
   text += ",\"train\":";
   text += ObjectText()

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <string>
 
-#include "io/message.h"
-#include "run/json_text.h"
+#include "base/json_text.h"
+#include "base/message.h"
 
 namespace polyattn::report {
 namespace {
 
-using run::Json;
-using run::RecordError;
+using base::Json;
+using base::JsonError;
 
 constexpr std::size_t kCapacity = 2 * kMaxPoints;
 constexpr std::size_t kMaxNormsWidth = 1 << 14;
@@ -33,13 +33,13 @@ constexpr std::array<const char*, NormsLayout::kLayerNumbers> kLayerKeys = {
 const Json& part_of(const Json& record, const char* key) {
   const auto found = record.find(key);
   if (found == record.end()) {
-    throw RecordError(fmt::format("\"{}\" is missing", key));
+    throw JsonError(fmt::format("\"{}\" is missing", key));
   }
   return *found;
 }
 
 double number_at(const Json& record, const char* key) {
-  return run::number_of(part_of(record, key));
+  return base::number_of(part_of(record, key));
 }
 
 // 0 where there is none.
@@ -53,14 +53,14 @@ double counted_number(const Json& record, const char* key, std::size_t& count) {
 const Json& list_at(const Json& record, const char* key) {
   const Json& list = part_of(record, key);
   if (!list.is_array()) {
-    throw RecordError(fmt::format("\"{}\" is no list", key));
+    throw JsonError(fmt::format("\"{}\" is no list", key));
   }
   return list;
 }
 
 void check_length(const Json& list, std::size_t length, const char* key) {
   if (list.is_array() && list.size() == length) return;
-  throw RecordError(fmt::format("\"{}\" has another shape", key));
+  throw JsonError(fmt::format("\"{}\" has another shape", key));
 }
 
 // NaN is worse than anything.
@@ -71,13 +71,12 @@ NormsLayout layout_of(const Json& record) {
   std::vector<std::size_t> heads;
   std::size_t width = NormsLayout::kFirstLayer;
   for (const Json& layer : layers) {
-    if (!layer.is_array()) throw RecordError("a layer is no list of heads");
+    if (!layer.is_array()) throw JsonError("a layer is no list of heads");
     heads.push_back(layer.size());
     width +=
         NormsLayout::kLayerNumbers + heads.back() * NormsLayout::kHeadNumbers;
     if (width > kMaxNormsWidth) {
-      throw RecordError(
-          fmt::format("it has more than {} norms", kMaxNormsWidth));
+      throw JsonError(fmt::format("it has more than {} norms", kMaxNormsWidth));
     }
   }
   return NormsLayout(std::move(heads));
@@ -90,7 +89,7 @@ void read_heads(const Json& record, const NormsLayout& layout, std::size_t key,
   for (std::size_t i = 0; i < layout.layers(); ++i) {
     check_length(layers[i], layout.heads(i), kHeadKeys[key]);
     for (std::size_t j = 0; j < layout.heads(i); ++j) {
-      row[layout.head_column(i, j) + key] = run::number_of(layers[i][j]);
+      row[layout.head_column(i, j) + key] = base::number_of(layers[i][j]);
     }
   }
 }
@@ -127,13 +126,13 @@ RunSeries::RunSeries()
       eval_(kEvalWidth, {kEvalLoss, kEvalAccuracy, kEvalBits}, kCapacity) {}
 
 void RunSeries::add(std::string_view line) {
-  const Json record = run::parse_json(line);
-  if (!record.is_object()) throw RecordError("it is no JSON object");
+  const Json record = base::parse_json(line);
+  if (!record.is_object()) throw JsonError("it is no JSON object");
   const Json& kind = part_of(record, "kind");
   const Json& number = part_of(record, "step");
   constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 53;
   if (!number.is_number_unsigned() || number.get<std::uint64_t>() > kMaxStep) {
-    throw RecordError("\"step\" is no count");
+    throw JsonError("\"step\" is no count");
   }
   const auto step = number.get<std::int64_t>();
   if (kind == "train") {
@@ -143,7 +142,7 @@ void RunSeries::add(std::string_view line) {
   } else if (kind == "norms") {
     add_norms(step, record);
   } else if (!kind.is_string()) {
-    throw RecordError("\"kind\" is no string");
+    throw JsonError("\"kind\" is no string");
   }
   last_step_ = std::max(last_step_, step);
 }
@@ -155,7 +154,7 @@ void RunSeries::add_train(std::int64_t step, const Json& record) {
   row[kTrainRate] = number_at(record, "lr");
   row[kTrainItems] = number_at(record, "items_per_second");
   row[kTrainSeconds] = number_at(record, "seconds");
-  if (!train_.add(step, row)) throw RecordError("its step is not a new one");
+  if (!train_.add(step, row)) throw JsonError("its step is not a new one");
 }
 
 void RunSeries::add_eval(std::int64_t step, const Json& record) {
@@ -164,7 +163,7 @@ void RunSeries::add_eval(std::int64_t step, const Json& record) {
   row[kEvalLoss] = number_at(record, "loss");
   row[kEvalAccuracy] = counted_number(record, "accuracy", accuracies);
   row[kEvalBits] = counted_number(record, "bits_per_byte", bits);
-  if (!eval_.add(step, row)) throw RecordError("its step is not a new one");
+  if (!eval_.add(step, row)) throw JsonError("its step is not a new one");
   accuracies_ = accuracies;
   bits_ = bits;
 }
@@ -172,7 +171,7 @@ void RunSeries::add_eval(std::int64_t step, const Json& record) {
 void RunSeries::add_norms(std::int64_t step, const Json& record) {
   NormsLayout layout = layout_of(record);
   if (norms_ && !(norms_->layout == layout)) {
-    throw RecordError("it has other layers or heads than those before it");
+    throw JsonError("it has other layers or heads than those before it");
   }
   // One more, at the end: the largest gradient, before it has its place.
   std::vector<double> row(layout.width() + 1, 0.0);
@@ -181,7 +180,7 @@ void RunSeries::add_norms(std::int64_t step, const Json& record) {
     const Json& list = list_at(record, kLayerKeys[k]);
     check_length(list, layout.layers(), kLayerKeys[k]);
     for (std::size_t i = 0; i < layout.layers(); ++i) {
-      row[layout.layer_column(i) + k] = run::number_of(list[i]);
+      row[layout.layer_column(i) + k] = base::number_of(list[i]);
     }
   }
   for (std::size_t k = 0; k < kHeadKeys.size(); ++k) {
@@ -197,7 +196,7 @@ void RunSeries::add_norms(std::int64_t step, const Json& record) {
         NormsTable{layout, ThinTable(layout.width(), {0, 1, 2, 3}, capacity)});
   }
   if (!norms_->table.add(step, row)) {
-    throw RecordError("its step is not a new one");
+    throw JsonError("its step is not a new one");
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "report/thin.h"
-#include "run/records.h"
+#include "train/run/records.h"
 
 namespace polyattn::report {
 
@@ -59,7 +59,7 @@ class RunSeries {
  public:
   RunSeries();
 
-  // A line of metrics.jsonl, without its end. Throws run::RecordError, with
+  // A line of metrics.jsonl, without its end. Throws base::JsonError, with
   // nothing added, if it is no record or does not fit those before it. Kinds
   // that are not shown are accepted.
   void add(std::string_view line);
@@ -76,9 +76,9 @@ class RunSeries {
   std::int64_t last_step() const { return last_step_; }
 
  private:
-  void add_train(std::int64_t step, const run::Json& record);
-  void add_eval(std::int64_t step, const run::Json& record);
-  void add_norms(std::int64_t step, const run::Json& record);
+  void add_train(std::int64_t step, const base::Json& record);
+  void add_eval(std::int64_t step, const base::Json& record);
+  void add_norms(std::int64_t step, const base::Json& record);
 
   ThinTable train_;
   ThinTable eval_;

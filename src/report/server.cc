@@ -43,7 +43,7 @@ Server::Server(ServerOptions options)
 }
 
 void Server::listen_on(int port) {
-  listener_ = io::FileDescriptor(
+  listener_ = base::FileDescriptor(
       ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener_.is_open()) refuse_port(port, errno);
   // So that it can be started again at once. It does not let two programs have
@@ -90,7 +90,7 @@ void Server::run(const std::function<bool()>& stopped) {
   }
   connections_.clear();
   // Also who has not been let in yet is told so.
-  listener_ = io::FileDescriptor();
+  listener_ = base::FileDescriptor();
 }
 
 // The waker, the listener while the door is open, the connections.
@@ -177,8 +177,8 @@ std::size_t Server::event_clients() const {
 
 void Server::accept_all() {
   while (true) {
-    io::FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr,
-                                        SOCK_CLOEXEC | SOCK_NONBLOCK));
+    base::FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr,
+                                          SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       // Still waiting, it would wake us again at once.

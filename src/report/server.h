@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "report/connection.h"
 #include "report/http.h"
 
@@ -68,8 +68,8 @@ class Server {
   std::size_t event_clients() const;
 
   ServerOptions options_;
-  io::FileDescriptor listener_;
-  io::FileDescriptor waker_;
+  base::FileDescriptor listener_;
+  base::FileDescriptor waker_;
   int port_ = 0;
   std::list<Connection> connections_;
   Clock::time_point next_beat_;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "run/json_text.h"
+#include "base/json_text.h"
 
 namespace polyattn::report {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::string_view kLineEnd = "\xE2\x80";
 
 std::string valid_utf8(std::string_view text) {
   // What printing replaces is gone when it is read again.
-  return run::parse_json(run::printed(run::Json(std::string(text))))
+  return base::parse_json(base::printed(base::Json(std::string(text))))
       .get<std::string>();
 }
 
@@ -48,7 +48,7 @@ void append_number(std::string& json, double value) {
   if (std::isfinite(value)) {
     fmt::format_to(std::back_inserter(json), "{:.5g}", value);
   } else {
-    json += run::printed(run::number(value));
+    json += base::printed(base::number(value));
   }
 }
 

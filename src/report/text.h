@@ -20,7 +20,7 @@ std::string cut_text(std::string_view text, std::size_t max_bytes);
 std::string printable(std::string_view text);
 
 // With five significant digits, which is more than a curve shows; the strings
-// of run::number() for what is not finite.
+// of base::number() for what is not finite.
 void append_number(std::string& json, double value);
 
 // JSON text for a script element, which nothing in it can end: `<` only stands

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "run/comparison.h"
+#include "base/statistics.h"
 
 namespace polyattn::theory {
 namespace {
@@ -98,7 +98,7 @@ Exponent fit_exponent(std::span<const LengthNorm> norms) {
 
 Interval exponent_interval(const Exponent& e, double tail) {
   const double reach = e.degrees_of_freedom > 0
-                           ? run::student_t(1 - tail, e.degrees_of_freedom)
+                           ? base::student_t(1 - tail, e.degrees_of_freedom)
                            : normal_quantile(tail);
   return {.low = e.slope - reach * e.error, .high = e.slope + reach * e.error};
 }

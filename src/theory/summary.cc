@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "run/comparison.h"
+#include "base/statistics.h"
 
 namespace polyattn::theory {
 namespace {
@@ -53,7 +53,7 @@ double normal_quantile(double tail) {
 Interval mean_interval(const Summary& s, double tail) {
   const auto n = static_cast<double>(s.count);
   const double t =
-      run::student_t(1 - tail, static_cast<int>(s.count - 1)) / std::sqrt(n);
+      base::student_t(1 - tail, static_cast<int>(s.count - 1)) / std::sqrt(n);
   const auto inverse = [&](double x) {
     const double c = s.skewness;
     if (std::abs(c) < 1e-6) return x;

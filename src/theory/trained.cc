@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "run/text_table.h"
+#include "base/text_table.h"
 #include "theory/expectation.h"
 #include "theory/softmax_bound.h"
 
@@ -122,17 +122,17 @@ std::vector<TrainedRow> trained_rows(const std::vector<MeasuredLayer>& layers) {
 }
 
 std::string trained_table(const std::vector<TrainedRow>& rows) {
-  run::TextTable table({{"layer", run::Align::kLeft},
-                        {"activation", run::Align::kLeft},
-                        {"N"},
-                        {"||A||"},
-                        {"bound"},
-                        {"/Gauss"},
-                        {"||dA/dS||"},
-                        {"bound"},
-                        {"/Gauss"},
-                        {"max |s|"},
-                        {"within", run::Align::kLeft}});
+  base::TextTable table({{"layer", base::Align::kLeft},
+                         {"activation", base::Align::kLeft},
+                         {"N"},
+                         {"||A||"},
+                         {"bound"},
+                         {"/Gauss"},
+                         {"||dA/dS||"},
+                         {"bound"},
+                         {"/Gauss"},
+                         {"max |s|"},
+                         {"within", base::Align::kLeft}});
   for (const TrainedRow& row : rows) {
     const MeasuredLayer& layer = row.layer;
     table.add_row({layer.name, layer.activation, std::to_string(layer.tokens),

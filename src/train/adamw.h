@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "polyattn/models/weights.h"
-#include "run/config.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 

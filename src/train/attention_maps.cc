@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/base64.h"
 #include "data/listops.h"
 #include "polyattn/nn/attention.h"
-#include "run/base64.h"
 
 namespace polyattn::train {
 namespace {
@@ -31,8 +31,8 @@ class WeightWatch {
   std::vector<nn::AttentionImpl*> layers_;
 };
 
-run::Json image_input(const data::ImageSplits& splits, std::int64_t index,
-                      std::int64_t patch) {
+base::Json image_input(const data::ImageSplits& splits, std::int64_t index,
+                       std::int64_t patch) {
   const data::ImageSet& set = splits.test;
   const std::int64_t plane = set.height * set.width;
   const std::uint8_t* const pixels =
@@ -53,7 +53,7 @@ run::Json image_input(const data::ImageSplits& splits, std::int64_t index,
             {"height", set.height},
             {"channels", set.channels},
             {"patch", patch},
-            {"pixels", run::base64(interleaved)}}}};
+            {"pixels", base::base64(interleaved)}}}};
 }
 
 std::string byte_text(std::int64_t byte) {
@@ -79,8 +79,8 @@ std::string listops_token(std::int64_t token) {
   }
 }
 
-run::Json token_input(const std::string& task, const torch::Tensor& tokens) {
-  run::Json list = run::Json::array();
+base::Json token_input(const std::string& task, const torch::Tensor& tokens) {
+  base::Json list = base::Json::array();
   for (std::int64_t i = 0; i < tokens.size(0); ++i) {
     const auto token = tokens[i].item<std::int64_t>();
     list.push_back(task == "listops" ? listops_token(token)
@@ -108,7 +108,7 @@ Batch first_rows(const Examples& examples, std::int64_t count) {
   return batch;
 }
 
-run::Json map_json(const torch::Tensor& weights) {
+base::Json map_json(const torch::Tensor& weights) {
   const torch::Tensor dense = weights.to(torch::kFloat).contiguous();
   const float* const values = dense.data_ptr<float>();
   float scale = 0;
@@ -123,7 +123,7 @@ run::Json map_json(const torch::Tensor& weights) {
     bytes.push_back(static_cast<std::uint8_t>(
         static_cast<std::int8_t>(std::lround(127 * share))));
   }
-  return {{"scale", scale}, {"values", run::base64(bytes)}};
+  return {{"scale", scale}, {"values", base::base64(bytes)}};
 }
 
 // `count` of these, evenly spread, with first and last.
@@ -153,8 +153,8 @@ Choice choose(std::int64_t bytes, std::int64_t layers, std::int64_t heads) {
 
 }  // namespace
 
-run::Json attention_maps(Network& network, const Examples& examples,
-                         const TaskData& data, const run::Config& config) {
+base::Json attention_maps(Network& network, const Examples& examples,
+                          const TaskData& data, const run::Config& config) {
   const auto layers = nn::attention_layers(network.module());
   if (layers.empty()) return nullptr;
   const torch::NoGradGuard no_grad;
@@ -172,13 +172,13 @@ run::Json attention_maps(Network& network, const Examples& examples,
       choose(n * m, static_cast<std::int64_t>(layers.size()), first.size(1));
   chosen.inputs = std::min(chosen.inputs, batch.inputs.size(0));
   const auto* const images = std::get_if<data::ImageSplits>(&data);
-  run::Json json = {
-      {"inputs", run::Json::array()},
+  base::Json json = {
+      {"inputs", base::Json::array()},
       {"class_token", !std::holds_alternative<data::TextSplits>(data) &&
                           config.model.pooling == "class"},
       {"rows", n},
       {"columns", m},
-      {"maps", run::Json::array()}};
+      {"maps", base::Json::array()}};
   for (std::int64_t input = 0; input < chosen.inputs; ++input) {
     json["inputs"].push_back(
         images != nullptr ? image_input(*images, input, config.model.patch)
@@ -187,7 +187,7 @@ run::Json attention_maps(Network& network, const Examples& examples,
       const torch::Tensor& weights =
           layers[static_cast<std::size_t>(layer)]->weights();
       for (std::int64_t head = 0; head < chosen.heads; ++head) {
-        run::Json map = {{"input", input}, {"layer", layer}, {"head", head}};
+        base::Json map = {{"input", input}, {"layer", layer}, {"head", head}};
         map.update(map_json(weights[input][head]));
         json["maps"].push_back(std::move(map));
       }

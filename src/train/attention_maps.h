@@ -9,18 +9,18 @@
 //            signed bytes, and a weight is byte * scale / 127
 #pragma once
 
-#include "run/config.h"
-#include "run/records.h"
 #include "train/examples.h"
 #include "train/network.h"
+#include "train/run/config.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
 // Up to three inputs, and as many layers and heads as kMapBytes hold. Null
 // where there is nothing to keep: without attention, or where one matrix alone
 // is larger than that.
-run::Json attention_maps(Network& network, const Examples& examples,
-                         const TaskData& data, const run::Config& config);
+base::Json attention_maps(Network& network, const Examples& examples,
+                          const TaskData& data, const run::Config& config);
 
 inline constexpr std::int64_t kMapBytes = 96 * 1024;
 

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/json_text.h"
+#include "base/text_file.h"
 #include "polyattn/models/state_file.h"
-#include "run/json_text.h"
-#include "run/text_file.h"
 
 namespace polyattn::train {
 namespace {
@@ -17,46 +17,46 @@ namespace fs = std::filesystem;
 
 constexpr int kFormat = 1;
 
-run::Json optional_number(const std::optional<double>& value) {
-  return value ? run::number(*value) : run::Json();
+base::Json optional_number(const std::optional<double>& value) {
+  return value ? base::number(*value) : base::Json();
 }
 
-std::optional<double> optional_number_of(const run::Json& json) {
+std::optional<double> optional_number_of(const base::Json& json) {
   if (json.is_null()) return std::nullopt;
-  return run::number_of(json);
+  return base::number_of(json);
 }
 
-run::Json progress_json(const Progress& p) {
-  run::Json json = {{"format", kFormat},
-                    {"step", p.step},
-                    {"metrics_bytes", p.metrics_bytes},
-                    {"loss_sum", run::number(p.loss_sum)},
-                    {"loss_count", p.loss_count},
-                    {"best", optional_number(p.best)},
-                    {"train_seconds", p.train_seconds},
-                    {"eval_seconds", p.eval_seconds},
-                    {"peak_mb", p.peak_mb},
-                    {"max_weight_norm", run::number(p.max_weight_norm)},
-                    {"max_jacobian_norm", run::number(p.max_jacobian_norm)}};
+base::Json progress_json(const Progress& p) {
+  base::Json json = {{"format", kFormat},
+                     {"step", p.step},
+                     {"metrics_bytes", p.metrics_bytes},
+                     {"loss_sum", base::number(p.loss_sum)},
+                     {"loss_count", p.loss_count},
+                     {"best", optional_number(p.best)},
+                     {"train_seconds", p.train_seconds},
+                     {"eval_seconds", p.eval_seconds},
+                     {"peak_mb", p.peak_mb},
+                     {"max_weight_norm", base::number(p.max_weight_norm)},
+                     {"max_jacobian_norm", base::number(p.max_jacobian_norm)}};
   if (p.last) json["last"] = evaluation_json(*p.last);
   return json;
 }
 
-Progress progress_of(const run::Json& json) {
+Progress progress_of(const base::Json& json) {
   if (json.at("format") != kFormat) {
     throw run::RecordError("its format is not " + std::to_string(kFormat));
   }
   Progress p;
   p.step = json.at("step").get<std::int64_t>();
   p.metrics_bytes = json.at("metrics_bytes").get<std::int64_t>();
-  p.loss_sum = run::number_of(json.at("loss_sum"));
+  p.loss_sum = base::number_of(json.at("loss_sum"));
   p.loss_count = json.at("loss_count").get<std::int64_t>();
   p.best = optional_number_of(json.at("best"));
   p.train_seconds = json.at("train_seconds").get<double>();
   p.eval_seconds = json.at("eval_seconds").get<double>();
   p.peak_mb = json.at("peak_mb").get<double>();
-  p.max_weight_norm = run::number_of(json.at("max_weight_norm"));
-  p.max_jacobian_norm = run::number_of(json.at("max_jacobian_norm"));
+  p.max_weight_norm = base::number_of(json.at("max_weight_norm"));
+  p.max_jacobian_norm = base::number_of(json.at("max_jacobian_norm"));
   if (json.contains("last")) p.last = evaluation_of(json["last"]);
   if (p.step < 0 || p.metrics_bytes < 0) {
     throw run::RecordError("it holds a negative number");
@@ -64,13 +64,13 @@ Progress progress_of(const run::Json& json) {
   return p;
 }
 
-void write_json(const fs::path& path, const run::Json& json) {
-  run::write_text_file(path, json.dump(2) + "\n");
+void write_json(const fs::path& path, const base::Json& json) {
+  base::write_text_file(path, json.dump(2) + "\n");
 }
 
-run::Json read_json(const fs::path& path) {
+base::Json read_json(const fs::path& path) {
   constexpr std::size_t kMaxBytes = 1 << 16;
-  return run::parse_json(run::read_text_file(path, kMaxBytes));
+  return base::parse_json(base::read_text_file(path, kMaxBytes));
 }
 
 // The number in step-NUMBER.json.
@@ -117,7 +117,7 @@ void Checkpoints::save(const Checkpoint& checkpoint) {
 void Checkpoints::save_best(const models::NamedTensors& weights,
                             std::int64_t step, const Evaluation& evaluation) {
   models::save_tensors(folder_ / "best.safetensors", weights);
-  run::Json json = {{"step", step}};
+  base::Json json = {{"step", step}};
   json.update(evaluation_json(evaluation));
   write_json(folder_ / "best.json", json);
 }

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "polyattn/models/weights.h"
-#include "run/records.h"
 #include "train/evaluation.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 

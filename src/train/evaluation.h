@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "run/records.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
@@ -14,8 +14,8 @@ struct Evaluation {
   std::optional<double> bits_per_byte;
 };
 
-run::Json evaluation_json(const Evaluation& evaluation);
-// The inverse. Throws run::RecordError or run::Json::exception.
-Evaluation evaluation_of(const run::Json& json);
+base::Json evaluation_json(const Evaluation& evaluation);
+// The inverse. Throws run::RecordError or base::Json::exception.
+Evaluation evaluation_of(const base::Json& json);
 
 }  // namespace polyattn::train

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "run/config.h"
+#include "train/run/config.h"
 #include "train/task_data.h"
 
 namespace polyattn::train {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "run/config.h"
 #include "train/network.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "run/config.h"
 #include "train/examples.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "data/hash.h"
+#include "base/random.h"
 
 namespace polyattn::train {
 
@@ -21,9 +21,9 @@ enum class Stream : std::uint64_t {
 
 constexpr std::uint64_t seed_of(std::uint64_t seed, Stream stream,
                                 std::uint64_t index) {
-  data::RandomBits outer(seed);
-  data::RandomBits inner(outer.next() + static_cast<std::uint64_t>(stream));
-  return data::RandomBits(inner.next() + index).next();
+  base::RandomBits outer(seed);
+  base::RandomBits inner(outer.next() + static_cast<std::uint64_t>(stream));
+  return base::RandomBits(inner.next() + index).next();
 }
 
 class Random {
@@ -54,7 +54,7 @@ class Random {
   }
 
  private:
-  data::RandomBits bits_;
+  base::RandomBits bits_;
 };
 
 }  // namespace polyattn::train

@@ -16,10 +16,10 @@ double wall_time() {
 // A number is a scalar; a list has one for each layer, and in it one for each
 // head: norms/weight_max/layer0/head1.
 void add_scalars(run::EventWriter& events, std::int64_t step,
-                 const std::string& tag, const run::Json& value) {
+                 const std::string& tag, const base::Json& value) {
   if (!value.is_array()) {
     if (value.is_number() || value.is_string()) {
-      events.scalar(tag, step, wall_time(), run::number_of(value));
+      events.scalar(tag, step, wall_time(), base::number_of(value));
     }
     return;
   }
@@ -40,7 +40,7 @@ Recorder::Recorder(const Options& options)
                                                options.step);
 }
 
-void Recorder::write(const run::Json& record) {
+void Recorder::write(const base::Json& record) {
   metrics_.write(record);
   const auto kind = record.at("kind").get<std::string>();
   if (!events_ || kind == "diverged") return;

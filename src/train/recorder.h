@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "run/records.h"
-#include "run/tensorboard.h"
+#include "train/run/records.h"
+#include "train/run/tensorboard.h"
 
 namespace polyattn::train {
 
@@ -22,7 +22,7 @@ class Recorder {
   explicit Recorder(const Options& options);
 
   // A record of run/records.h.
-  void write(const run::Json& record);
+  void write(const base::Json& record);
 
   // Forces what was written to the disk.
   void sync();

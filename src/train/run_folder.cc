@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "run/records.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 namespace {
@@ -34,7 +34,7 @@ RunFolder::RunFolder(fs::path path, const run::Config& config, bool resume)
 
 void RunFolder::take() {
   const fs::path file = path_ / ".lock";
-  lock_ = io::FileDescriptor(
+  lock_ = base::FileDescriptor(
       ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
   if (!lock_.is_open()) {
     throw std::system_error(errno, std::generic_category(),

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "io/file_descriptor.h"
-#include "run/config.h"
+#include "base/file_descriptor.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 
@@ -24,7 +24,7 @@ class RunFolder {
   void check_same(const run::Config& config) const;
 
   std::filesystem::path path_;
-  io::FileDescriptor lock_;
+  base::FileDescriptor lock_;
 };
 
 }  // namespace polyattn::train

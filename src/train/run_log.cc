@@ -68,8 +68,8 @@ void RunLog::begin(const Facts& facts) {
   info_.command = job_.command;
   info_.instruction_set = target_name();
   info_.threads = static_cast<int>(train.threads);
-  info_.machine = run::machine_name();
-  info_.started = run::utc_now();
+  info_.machine = base::machine_name();
+  info_.started = base::utc_now();
   info_.tokens = network_.tokens();
   info_.test_count = facts.test_count;
   earlier_seconds_ = progress_.train_seconds;
@@ -122,10 +122,10 @@ void RunLog::write_step(const StepResult& result, double waited) {
       {{"kind", "train"},
        {"step", progress_.step},
        {"epoch", epoch()},
-       {"loss", run::number(progress_.loss_sum /
-                            static_cast<double>(progress_.loss_count))},
+       {"loss", base::number(progress_.loss_sum /
+                             static_cast<double>(progress_.loss_count))},
        {"lr", result.lr},
-       {"grad_norm", run::number(result.gradient_norm)},
+       {"grad_norm", base::number(result.gradient_norm)},
        {"seconds", train_seconds()},
        {"items_per_second", speed_},
        {"wait_share", (waited - window_waited_) / window}});
@@ -149,8 +149,8 @@ void RunLog::write_divergence(const StepResult& result) {
   const std::int64_t step = progress_.step + 1;
   recorder_->write({{"kind", "diverged"},
                     {"step", step},
-                    {"loss", run::number(result.loss)},
-                    {"grad_norm", run::number(result.gradient_norm)},
+                    {"loss", base::number(result.loss)},
+                    {"grad_norm", base::number(result.gradient_norm)},
                     {"what", *result.diverged}});
   recorder_->sync();
   info_.divergence = run::Divergence{.step = step, .what = *result.diverged};
@@ -168,7 +168,7 @@ void RunLog::write_evaluation(const Evaluation& evaluation, double seconds) {
   paused_ += seconds;
   window_start_ += std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(seconds));
-  run::Json record = {
+  base::Json record = {
       {"kind", "eval"}, {"step", progress_.step}, {"epoch", epoch()}};
   record.update(evaluation_json(evaluation));
   record["seconds"] = seconds;

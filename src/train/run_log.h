@@ -8,12 +8,12 @@
 #include <memory>
 #include <optional>
 
-#include "run/machine.h"
-#include "run/records.h"
+#include "base/machine.h"
 #include "train/adamw.h"
 #include "train/checkpoint.h"
 #include "train/network.h"
 #include "train/recorder.h"
+#include "train/run/records.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -65,7 +65,7 @@ class RunLog {
   Facts facts_;
   Checkpoints checkpoints_;
   std::unique_ptr<Recorder> recorder_;
-  run::PeakMemory memory_;
+  base::PeakMemory memory_;
   Progress progress_;
   run::RunInfo info_;
   std::int64_t saved_step_ = -1;

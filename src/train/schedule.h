@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "run/config.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "run/config.h"
 #include "train/adamw.h"
 #include "train/network.h"
 #include "train/prefetch.h"
+#include "train/run/config.h"
 #include "train/watch.h"
 
 namespace polyattn::train {

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "data/sets.h"
-#include "run/config.h"
+#include "train/run/config.h"
 
 namespace polyattn::train {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "run/text_file.h"
+#include "base/text_file.h"
 #include "train/adamw.h"
 #include "train/attention_maps.h"
 #include "train/evaluate.h"
@@ -151,14 +151,14 @@ run::RunInfo Trainer::run() {
 
 void Trainer::save_maps() {
   optimizer_.swap_average();
-  run::Json maps;
+  base::Json maps;
   {
     const Autocast autocast(config_.train.autocast);
     maps = attention_maps(*network_, *examples_, *job_.data, config_);
   }
   optimizer_.swap_average();
   if (!maps.is_null()) {
-    run::write_text_file(job_.folder / "maps.json", maps.dump() + "\n");
+    base::write_text_file(job_.folder / "maps.json", maps.dump() + "\n");
   }
 }
 

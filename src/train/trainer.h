@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "run/config.h"
-#include "run/records.h"
 #include "train/evaluation.h"
+#include "train/run/config.h"
+#include "train/run/records.h"
 #include "train/task_data.h"
 
 namespace polyattn::train {

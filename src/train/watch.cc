@@ -61,9 +61,9 @@ void watch(torch::nn::Module& module, bool on) {
   }
 }
 
-run::Json numbers(const std::vector<double>& values) {
-  run::Json list = run::Json::array();
-  for (const double value : values) list.push_back(run::number(value));
+base::Json numbers(const std::vector<double>& values) {
+  base::Json list = base::Json::array();
+  for (const double value : values) list.push_back(base::number(value));
   return list;
 }
 
@@ -91,26 +91,26 @@ std::vector<LayerNorms> NormWatch::norms() const {
   return layers;
 }
 
-run::Json norms_record(std::int64_t step, std::int64_t tokens,
-                       const std::vector<LayerNorms>& layers) {
-  run::Json record = {{"kind", "norms"}, {"step", step}, {"tokens", tokens}};
+base::Json norms_record(std::int64_t step, std::int64_t tokens,
+                        const std::vector<LayerNorms>& layers) {
+  base::Json record = {{"kind", "norms"}, {"step", step}, {"tokens", tokens}};
   for (const auto& [name, member] :
        {std::pair{"weight_mean", &LayerNorms::weight_mean},
         std::pair{"weight_max", &LayerNorms::weight_max},
         std::pair{"jacobian_mean", &LayerNorms::jacobian_mean},
         std::pair{"jacobian_max", &LayerNorms::jacobian_max},
         std::pair{"max_abs_score", &LayerNorms::max_abs_score}}) {
-    run::Json list = run::Json::array();
+    base::Json list = base::Json::array();
     for (const LayerNorms& layer : layers) {
       list.push_back(numbers(layer.*member));
     }
     record[name] = std::move(list);
   }
-  run::Json gradients = run::Json::array();
-  run::Json weights = run::Json::array();
+  base::Json gradients = base::Json::array();
+  base::Json weights = base::Json::array();
   for (const LayerNorms& layer : layers) {
-    gradients.push_back(run::number(layer.gradient));
-    weights.push_back(run::number(layer.parameters));
+    gradients.push_back(base::number(layer.gradient));
+    weights.push_back(base::number(layer.parameters));
   }
   record["grad_norm"] = std::move(gradients);
   record["weight_norm"] = std::move(weights);

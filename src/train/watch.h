@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "run/records.h"
 #include "train/layer_norms.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
@@ -33,8 +33,8 @@ class NormWatch {
 };
 
 // The record of metrics.jsonl (run/records.h).
-run::Json norms_record(std::int64_t step, std::int64_t tokens,
-                       const std::vector<LayerNorms>& layers);
+base::Json norms_record(std::int64_t step, std::int64_t tokens,
+                        const std::vector<LayerNorms>& layers);
 
 // What blew up first: "attention of layer 2: largest |score| is inf". Nothing
 // if all is finite.

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/cli.h"
+#include "base/program.h"
 #include "polyattn/target.h"
 
 namespace polyattn::cli {
@@ -47,18 +47,18 @@ constexpr const char* kSmall =
 
 TEST(Command, HelpShowsAnExample) {
   const Outcome main = run_command("--help");
-  EXPECT_EQ(main.exit_code, kExitDone);
+  EXPECT_EQ(main.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(main, "bench")) << main.text;
   const Outcome bench = run_command("bench --help");
-  EXPECT_EQ(bench.exit_code, kExitDone);
+  EXPECT_EQ(bench.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
       << bench.text;
 }
 
 TEST(Command, VersionNamesTheTargets) {
   const Outcome version = run_command("--version");
-  EXPECT_EQ(version.exit_code, kExitDone);
-  EXPECT_EQ(version.text.find("polyattn " + version_number() + " ("), 0U);
+  EXPECT_EQ(version.exit_code, base::kExitDone);
+  EXPECT_EQ(version.text.find("polyattn " + base::version_number() + " ("), 0U);
   for (const std::string& name : supported_targets()) {
     EXPECT_TRUE(contains(version, name)) << name;
   }
@@ -74,14 +74,14 @@ TEST(Command, UsageErrorsEndWithTwo) {
         "bench --torch --length 8", "bench --torch --only nonsense",
         "bench --batch 1000000000 --length 1000000000"}) {
     const Outcome outcome = run_command(std::string(arguments) + " 2>&1");
-    EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments;
+    EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments;
     EXPECT_FALSE(outcome.text.empty()) << arguments;
   }
 }
 
 TEST(Command, BadFormulaShowsACaret) {
   const Outcome outcome = run_command("bench --activation 'x^3 + y' 2>&1");
-  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "x^3 + y\n")) << outcome.text;
   EXPECT_TRUE(contains(outcome, "^\n")) << outcome.text;
 }
@@ -90,7 +90,7 @@ TEST(Command, UnknownTargetListsTheSupportedOnes) {
   for (const std::string arguments : {"--version", "bench --quick"}) {
     const Outcome outcome =
         run_command(arguments + " 2>&1", "POLYATTN_TARGET=nonsense");
-    EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments;
+    EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments;
     EXPECT_TRUE(contains(outcome, "nonsense"));
     EXPECT_TRUE(contains(outcome, supported_targets().front()));
   }
@@ -104,7 +104,7 @@ TEST(Command, TargetIsForced) {
 
 TEST(Command, JsonOnStandardOutputIsAlone) {
   const Outcome outcome = run_command(std::string(kSmall) + "--json 2>&1");
-  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   const auto list = nlohmann::json::parse(outcome.text);
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["N"], 16);
@@ -115,7 +115,7 @@ TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
   const Outcome outcome = run_command(
       "bench --torch --only 'forward softmax [1,12,1024,64]' --threads 1 "
       "--repeats 1 --min-time 0 --capability default,avx2 --json 2>/dev/null");
-  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   const auto rows = nlohmann::json::parse(outcome.text);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0]["threads"], 1);
@@ -127,7 +127,7 @@ TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
 #else
 TEST(Command, TorchRowsNeedTorch) {
   const Outcome outcome = run_command("bench --torch 2>&1");
-  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "built without torch")) << outcome.text;
 }
 #endif
@@ -140,7 +140,7 @@ TEST(Command, JsonFileComesBesideTheTable) {
   const auto path = folder / "out.json";
   const Outcome outcome = run_command(std::string(kSmall) + "--json '" +
                                       path.string() + "' 2>/dev/null");
-  EXPECT_EQ(outcome.exit_code, kExitDone);
+  EXPECT_EQ(outcome.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(outcome, "N=16 D=8")) << outcome.text;
   std::ifstream file(path);
   EXPECT_EQ(nlohmann::json::parse(file).size(), 1U);
@@ -153,10 +153,10 @@ TEST(Command, JsonFileComesBesideTheTable) {
 TEST(Command, OutputThatCannotBeWrittenEndsWithOne) {
   const std::string small(kSmall);
   EXPECT_EQ(run_command(small + "--json /nonexistent/out.json 2>&1").exit_code,
-            kExitFailure);
+            base::kExitFailure);
   if (std::filesystem::exists("/dev/full")) {
     EXPECT_EQ(run_command(small + "2>/dev/null >/dev/full").exit_code,
-              kExitFailure);
+              base::kExitFailure);
   }
 }
 

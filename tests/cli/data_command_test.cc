@@ -5,7 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "cli/cli.h"
+#include "base/program.h"
 #include "cli/data.h"
 #include "data/fake_tools.h"
 #include "data/sets.h"
@@ -83,7 +83,7 @@ class DataCommandTest : public testing::Test {
 
 TEST_F(DataCommandTest, ListShowsWhatIsThere) {
   Outcome list = run({"list"});
-  EXPECT_EQ(list.exit_code, kExitDone);
+  EXPECT_EQ(list.exit_code, base::kExitDone);
   EXPECT_TRUE(has(list.out, "toy        a toy  300 kB  none     absent\n"));
   EXPECT_TRUE(has(list.out, "made when first used"));
   run({"fetch", "toy"});
@@ -105,7 +105,7 @@ TEST_F(DataCommandTest, ListAsJson) {
 
 TEST_F(DataCommandTest, FetchSaysWhatItDid) {
   const Outcome first = run({"fetch", "toy", "toy", "made"});
-  EXPECT_EQ(first.exit_code, kExitDone);
+  EXPECT_EQ(first.exit_code, base::kExitDone);
   const std::string folder = (cache_ / "toy").string();
   EXPECT_EQ(first.out, "toy: fetched in " + folder +
                            "\nmade: made when first used, nothing to fetch\n");
@@ -119,14 +119,14 @@ TEST_F(DataCommandTest, FetchSaysWhatItDid) {
 
 TEST_F(DataCommandTest, FetchGoesOnAfterAFailure) {
   const Outcome outcome = run({"fetch", "other-set", "toy"});
-  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_EQ(outcome.exit_code, base::kExitFailure);
   EXPECT_TRUE(has(outcome.err, "polyattn: other-set: the archive is not"));
   EXPECT_TRUE(has(outcome.out, "toy: fetched in "));
 }
 
 TEST_F(DataCommandTest, FetchAsJsonHasTheErrors) {
   const Outcome outcome = run({"fetch", "all", "--json"});
-  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_EQ(outcome.exit_code, base::kExitFailure);
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["sets"].size(), 3U);
   EXPECT_EQ(json["sets"][0]["state"], "fetched");
@@ -137,21 +137,21 @@ TEST_F(DataCommandTest, FetchAsJsonHasTheErrors) {
 
 TEST_F(DataCommandTest, FetchFromAFile) {
   const std::string file = cache_.write("x.tgz", toy_.archive()).string();
-  EXPECT_EQ(run({"fetch", "toy", "--from", file}).exit_code, kExitDone);
+  EXPECT_EQ(run({"fetch", "toy", "--from", file}).exit_code, base::kExitDone);
   EXPECT_EQ(tools_.calls(), "");
-  EXPECT_TRUE(has(refusal<UsageError>({"fetch", "all", "--from", file}),
+  EXPECT_TRUE(has(refusal<base::UsageError>({"fetch", "all", "--from", file}),
                   "--from is the archive of one data set, not of 3"));
 }
 
 TEST_F(DataCommandTest, VerifyFindsTheWrongFile) {
   run({"fetch", "toy"});
   const Outcome right = run({"verify"});
-  EXPECT_EQ(right.exit_code, kExitDone);
+  EXPECT_EQ(right.exit_code, base::kExitDone);
   EXPECT_EQ(right.out,
             "toy: all is right in " + (cache_ / "toy").string() + "\n");
   cache_.write("toy/a", "the first FILE");
   const Outcome wrong = run({"verify", "toy"});
-  EXPECT_EQ(wrong.exit_code, kExitFailure);
+  EXPECT_EQ(wrong.exit_code, base::kExitFailure);
   EXPECT_TRUE(has(wrong.out, (cache_ / "toy/a").string() + ": its sha256 is"));
   EXPECT_TRUE(has(wrong.out, "polyattn data fetch --force toy\n"));
   EXPECT_FALSE(has(wrong.out, "toy/b"));
@@ -161,7 +161,7 @@ TEST_F(DataCommandTest, VerifyAsJson) {
   run({"fetch", "toy"});
   std::filesystem::remove(cache_ / "toy/b");
   const Outcome outcome = run({"verify", "--json"});
-  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_EQ(outcome.exit_code, base::kExitFailure);
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["right"], false);
   const Json& files = json["sets"][0]["files"];
@@ -172,7 +172,7 @@ TEST_F(DataCommandTest, VerifyAsJson) {
 }
 
 TEST_F(DataCommandTest, VerifyOfNothing) {
-  EXPECT_EQ(run({"verify"}).exit_code, kExitDone);
+  EXPECT_EQ(run({"verify"}).exit_code, base::kExitDone);
   EXPECT_TRUE(has(run({"verify"}).out, "no data sets are there"));
   EXPECT_TRUE(has(refusal<data::DataError>({"verify", "toy"}),
                   "polyattn data fetch toy"));
@@ -188,11 +188,11 @@ TEST_F(DataCommandTest, PathIsForScripts) {
 }
 
 TEST_F(DataCommandTest, UnknownNamesAreUsageErrors) {
-  EXPECT_TRUE(has(refusal<UsageError>({"fetch", "othr-set"}),
+  EXPECT_TRUE(has(refusal<base::UsageError>({"fetch", "othr-set"}),
                   "did you mean other-set?"));
-  EXPECT_TRUE(has(refusal<UsageError>({"verify", "xyzzy"}),
+  EXPECT_TRUE(has(refusal<base::UsageError>({"verify", "xyzzy"}),
                   "there are toy, other-set, made"));
-  EXPECT_TRUE(has(refusal<UsageError>({"path", "all"}), "'all'"));
+  EXPECT_TRUE(has(refusal<base::UsageError>({"path", "all"}), "'all'"));
   EXPECT_FALSE(std::filesystem::exists(cache_ / ".staging"));
 }
 

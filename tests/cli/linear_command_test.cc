@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/cli.h"
+#include "base/program.h"
 
 namespace polyattn::cli::linear_command_test {
 namespace {
@@ -85,14 +85,14 @@ TEST_F(LinearCommand, UsageErrorsEndWithTwo) {
                                 "bench --path linear --activation softmax",
                                 "bench --path linear --activation x --stats"}) {
     const Outcome outcome = run(std::string(arguments) + " 2>&1");
-    EXPECT_EQ(outcome.exit_code, kExitUsage) << arguments << outcome.text;
+    EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments << outcome.text;
     EXPECT_FALSE(outcome.text.empty()) << arguments;
   }
 }
 
 TEST_F(LinearCommand, PlanExplains) {
   const Outcome outcome = run("plan -N 16384 --d 64 --degree 2 2>&1");
-  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   for (const std::string text :
        {"2080", "forward is ", "backward is ", "POLYATTN_PLAN"}) {
     EXPECT_TRUE(holds(outcome, text)) << text << "\n" << outcome.text;
@@ -105,7 +105,7 @@ TEST_F(LinearCommand, PlanFollowsTheEnvironment) {
   const std::string ask = "plan --N 64 --degree 2 --causal --forward --json ";
   for (const std::string path : {"dense", "linear"}) {
     const Outcome outcome = run(ask + "2>&1", "POLYATTN_PLAN=" + path);
-    ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+    ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
     const auto json = nlohmann::json::parse(outcome.text);
     ASSERT_EQ(json["directions"].size(), 1U);
     EXPECT_EQ(json["directions"][0]["path"], path);
@@ -113,20 +113,20 @@ TEST_F(LinearCommand, PlanFollowsTheEnvironment) {
     EXPECT_EQ(json["causal"], "last");
   }
   const Outcome wrong = run(ask + "2>&1", "POLYATTN_PLAN=sideways");
-  EXPECT_EQ(wrong.exit_code, kExitUsage);
+  EXPECT_EQ(wrong.exit_code, base::kExitUsage);
   EXPECT_TRUE(holds(wrong, "sideways")) << wrong.text;
 }
 
 TEST_F(LinearCommand, CalibrateKeepsWhatItMeasures) {
   const Outcome first = run("bench --calibrate --json 2>&1");
-  ASSERT_EQ(first.exit_code, kExitDone) << first.text;
+  ASSERT_EQ(first.exit_code, base::kExitDone) << first.text;
   const auto json = nlohmann::json::parse(first.text);
   EXPECT_TRUE(json["before"].is_null());
   EXPECT_EQ(json["written"], true);
   EXPECT_EQ(json["file"].get<std::string>().find(folder_.string()), 0U);
   EXPECT_TRUE(std::filesystem::exists(json["file"].get<std::string>()));
   const Outcome second = run("bench --calibrate --json 2>&1");
-  ASSERT_EQ(second.exit_code, kExitDone) << second.text;
+  ASSERT_EQ(second.exit_code, base::kExitDone) << second.text;
   const auto again = nlohmann::json::parse(second.text);
   for (const char* direction : {"forward", "backward"}) {
     for (const auto& [name, cost] : json["after"][direction].items()) {
@@ -141,7 +141,7 @@ TEST_F(LinearCommand, CalibrateKeepsWhatItMeasures) {
 TEST_F(LinearCommand, CalibrateSaysThatItCannotKeepIt) {
   const Outcome outcome =
       run("bench --calibrate 2>&1", "POLYATTN_CACHE=/dev/null/nowhere");
-  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_EQ(outcome.exit_code, base::kExitFailure);
   EXPECT_TRUE(holds(outcome, "cannot write\n  /dev/null/nowhere/plan-"))
       << outcome.text;
 }
@@ -150,7 +150,7 @@ TEST_F(LinearCommand, PathOfACaseIsChosen) {
   const Outcome outcome = run(
       "bench --path linear --activation x --op forward --length 16 --width 8 "
       "--heads 1 --threads 1 --repeats 1 --min-time 0 --json 2>&1");
-  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   const auto list = nlohmann::json::parse(outcome.text);
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["path"], "linear");
@@ -163,7 +163,7 @@ TEST_F(LinearCommand, LinearGivesATableAndJson) {
   const Outcome outcome =
       run("bench --linear --longest 64 --repeats 1 --min-time 0 --json '" +
           path.string() + "' 2>&1");
-  ASSERT_EQ(outcome.exit_code, kExitDone) << outcome.text;
+  ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   for (const std::string text :
        {"planner", "decode step", "x^4/sqrt(N)", "linear up to a ="}) {
     EXPECT_TRUE(holds(outcome, text)) << text << "\n" << outcome.text;

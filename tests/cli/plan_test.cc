@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/cli.h"
+#include "base/program.h"
 
 namespace polyattn::cli::plan_test {
 namespace {
@@ -62,10 +62,11 @@ TEST_F(Plan, RefusesNonsense) {
     change(options);
     return plan_question(options);
   };
-  EXPECT_THROW(ask([](auto& o) { o.activation = "x"; }), UsageError);
-  EXPECT_THROW(ask([](auto& o) { o.degree.reset(); }), UsageError);
-  EXPECT_THROW(ask([](auto& o) { o.heads = 4, o.kv_heads = 3; }), UsageError);
-  EXPECT_THROW(ask([](auto& o) { o.causal = "middle"; }), UsageError);
+  EXPECT_THROW(ask([](auto& o) { o.activation = "x"; }), base::UsageError);
+  EXPECT_THROW(ask([](auto& o) { o.degree.reset(); }), base::UsageError);
+  EXPECT_THROW(ask([](auto& o) { o.heads = 4, o.kv_heads = 3; }),
+               base::UsageError);
+  EXPECT_THROW(ask([](auto& o) { o.causal = "middle"; }), base::UsageError);
   EXPECT_THROW(ask([](auto& o) { o.degree.reset(), o.activation = "x^"; }),
                FormulaError);
 }
@@ -79,10 +80,8 @@ TEST_F(Plan, CrossoverIsWhereThePredictionsCross) {
       const auto n = crossover_of(question, Direction::kForward);
       ASSERT_TRUE(n.has_value());
       const auto linear_is_faster = [&](std::int64_t length) {
-        BenchCase c = question.shape;
-        c.n = c.m = length;
-        const PathEstimate e =
-            estimate_paths(shape_of(c), config_of(c), Direction::kForward);
+        question.shape.n = question.shape.m = length;
+        const PathEstimate e = answer_plan(question).front().estimate;
         return e.linear_seconds < e.dense_seconds;
       };
       EXPECT_GT(*n, 1);

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/cli.h"
-#include "run/records.h"
+#include "base/program.h"
 #include "support/temporary_folder.h"
+#include "train/run/records.h"
 
 namespace polyattn::cli::report_command_test {
 namespace {
@@ -56,7 +56,7 @@ class ReportCommandLine : public testing::Test {
 
 TEST_F(ReportCommandLine, PrintsTheDocument) {
   const Ended ended = run_polyattn("report --json " + path("run"));
-  ASSERT_EQ(ended.exit_code, kExitDone);
+  ASSERT_EQ(ended.exit_code, base::kExitDone);
   const auto json = nlohmann::json::parse(ended.text);
   EXPECT_EQ(json.at("schema"), 1);
   EXPECT_EQ(json.at("runs").at(0).at("accuracy"), 0.5);
@@ -65,13 +65,13 @@ TEST_F(ReportCommandLine, PrintsTheDocument) {
 TEST_F(ReportCommandLine, WritesThePageOrSaysThatThereIsNone) {
   const Ended ended = run_polyattn("report " + path("run") + " 2>&1");
   const auto page = folder_ / "run" / "report.html";
-  if (ended.exit_code == kExitDone) {
+  if (ended.exit_code == base::kExitDone) {
     EXPECT_NE(ended.text.find(page.string()), std::string::npos) << ended.text;
     const std::string html = test::read_text(page);
     EXPECT_NE(html.find("\"schema\":1"), std::string::npos);
     EXPECT_EQ(html.find("__POLYATTN_REPORT__"), std::string::npos);
   } else {
-    EXPECT_EQ(ended.exit_code, kExitFailure);
+    EXPECT_EQ(ended.exit_code, base::kExitFailure);
     EXPECT_NE(ended.text.find("this build has no page"), std::string::npos)
         << ended.text;
     EXPECT_FALSE(std::filesystem::exists(page));
@@ -79,16 +79,16 @@ TEST_F(ReportCommandLine, WritesThePageOrSaysThatThereIsNone) {
 }
 
 TEST_F(ReportCommandLine, MistakesAreSaid) {
-  EXPECT_EQ(run_polyattn("report 2>&1").exit_code, kExitUsage);
-  EXPECT_EQ(run_polyattn("dashboard 2>&1").exit_code, kExitUsage);
+  EXPECT_EQ(run_polyattn("report 2>&1").exit_code, base::kExitUsage);
+  EXPECT_EQ(run_polyattn("dashboard 2>&1").exit_code, base::kExitUsage);
   EXPECT_EQ(run_polyattn("dashboard . --port 65536 2>&1").exit_code,
-            kExitUsage);
+            base::kExitUsage);
   const Ended both =
       run_polyattn("report --json -o x.html " + path("run") + " 2>&1");
-  EXPECT_EQ(both.exit_code, kExitUsage);
+  EXPECT_EQ(both.exit_code, base::kExitUsage);
   EXPECT_NE(both.text.find("--out"), std::string::npos) << both.text;
   const Ended absent = run_polyattn("report --json " + path("no") + " 2>&1");
-  EXPECT_EQ(absent.exit_code, kExitFailure);
+  EXPECT_EQ(absent.exit_code, base::kExitFailure);
   EXPECT_NE(absent.text.find("there is no such folder"), std::string::npos)
       << absent.text;
 }

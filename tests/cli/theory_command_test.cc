@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
+#include "base/program.h"
+#include "base/text_table.h"
 #include "cli/theory.h"
 #include "cli/theory_options.h"
-#include "cli/theory_text.h"
-#include "run/text_table.h"
+#include "theory/report_text.h"
 
 namespace polyattn::cli::theory_command_test {
 namespace {
@@ -61,7 +61,7 @@ std::vector<std::string> small(std::vector<std::string> more = {}) {
 std::string refusal(const std::vector<std::string>& arguments) {
   try {
     run_theory(arguments);
-  } catch (const UsageError& error) {
+  } catch (const base::UsageError& error) {
     return error.what();
   } catch (const CLI::ParseError& error) {
     return error.what();
@@ -96,7 +96,7 @@ class Folder {
 
 TEST(TheoryCommand, PrintsEveryClaimInAHundredColumns) {
   const Outcome outcome = run_theory(small());
-  EXPECT_EQ(outcome.exit_code, kExitDone);
+  EXPECT_EQ(outcome.exit_code, base::kExitDone);
   for (const char* part :
        {"1. softmax-norm: THEOREM, holds", "2. softmax-gradient: THEOREM",
         "3. gaussian-norms", "4. projected-norms", "5. causal-row-form",
@@ -106,13 +106,13 @@ TEST(TheoryCommand, PrintsEveryClaimInAHundredColumns) {
   }
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(run::display_width(line), 100U) << line;
+    EXPECT_LE(base::display_width(line), 100U) << line;
   }
 }
 
 TEST(TheoryCommand, JsonHasEveryClaimAndRow) {
   const Outcome outcome = run_theory(small({"--json"}));
-  ASSERT_EQ(outcome.exit_code, kExitDone);
+  ASSERT_EQ(outcome.exit_code, base::kExitDone);
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["lengths"], Json({8, 32}));
   EXPECT_EQ(json["holds"], true);
@@ -149,7 +149,7 @@ TEST(TheoryCommand, EndsWithOneIfATheoremDoesNotHold) {
   theory::Theory wrong;
   wrong.bounds.norm = [](std::int64_t) { return 1.5; };
   const Outcome bound = run_theory(small(), wrong);
-  EXPECT_EQ(bound.exit_code, kExitFailure);
+  EXPECT_EQ(bound.exit_code, base::kExitFailure);
   EXPECT_TRUE(has(bound.out, "1. softmax-norm: THEOREM, DOES NOT HOLD"));
   EXPECT_TRUE(has(bound.out, "2. softmax-gradient: THEOREM, holds"));
   EXPECT_TRUE(has(bound.out, "comparisons DO NOT HOLD"));
@@ -161,7 +161,7 @@ TEST(TheoryCommand, EndsWithOneIfATheoremDoesNotHold) {
     return 3 * theory::expected_jacobian_sq(a, s);
   };
   const Outcome expectation = run_theory(small({"--json"}), wrong);
-  EXPECT_EQ(expectation.exit_code, kExitFailure);
+  EXPECT_EQ(expectation.exit_code, base::kExitFailure);
   const Json json = Json::parse(expectation.out);
   EXPECT_EQ(json["holds"], false);
   EXPECT_EQ(json["claims"][0]["holds"], true);
@@ -171,7 +171,7 @@ TEST(TheoryCommand, EndsWithOneIfATheoremDoesNotHold) {
 TEST(TheoryCommand, DrawsAPlot) {
   const Folder folder("plot");
   const std::string path = folder.file("norms.svg");
-  EXPECT_EQ(run_theory(small({"--plot", path})).exit_code, kExitDone);
+  EXPECT_EQ(run_theory(small({"--plot", path})).exit_code, base::kExitDone);
   std::ifstream file(path);
   const std::string svg((std::istreambuf_iterator<char>(file)), {});
   EXPECT_EQ(svg.find("<svg xmlns="), 0U);
@@ -235,7 +235,7 @@ TEST(TheoryCommand, CalibratesAPolynomial) {
                                            "--width",   "8",         "--degree",
                                            "3",         "--samples", "50"};
   const Outcome text = run_theory(arguments);
-  EXPECT_EQ(text.exit_code, kExitDone);
+  EXPECT_EQ(text.exit_code, base::kExitDone);
   EXPECT_TRUE(has(text.out, "x^3/sqrt(N)")) << text.out;
   auto json_arguments = arguments;
   json_arguments.insert(json_arguments.end(), {"--json", "--causal"});
@@ -261,12 +261,13 @@ TEST(TheoryText, ShowsEveryRowThatFails) {
         tokens == 8 ? theory::Verdict::kHolds : theory::Verdict::kFails;
     claim.rows.push_back(row);
   }
-  const std::string text = claims_text({claim}, false);
+  const std::string text = theory::claims_text({claim}, false);
   EXPECT_TRUE(has(text, "1. wrong: THEOREM, DOES NOT HOLD"));
   EXPECT_TRUE(has(text, "N=16"));
   EXPECT_TRUE(has(text, "N=32"));
   EXPECT_FALSE(has(text, "N=8"));
-  EXPECT_TRUE(has(conclusion({claim}), "2 of 3 comparisons DO NOT HOLD"));
+  EXPECT_TRUE(
+      has(theory::conclusion({claim}), "2 of 3 comparisons DO NOT HOLD"));
 }
 
 TEST(TheoryText, SpeaksOfWhatIsUndecided) {
@@ -274,14 +275,14 @@ TEST(TheoryText, SpeaksOfWhatIsUndecided) {
   theory::Row row{.series = "norm"};
   row.verdict = theory::Verdict::kUndecided;
   claim.rows = {row};
-  EXPECT_TRUE(has(conclusion({claim}), "1 more"));
-  EXPECT_TRUE(has(claims_text({claim}, false), "undecided"));
+  EXPECT_TRUE(has(theory::conclusion({claim}), "1 more"));
+  EXPECT_TRUE(has(theory::claims_text({claim}, false), "undecided"));
 }
 
 TEST(TheoryText, IsWrappedBetweenWords) {
-  EXPECT_EQ(wrapped("one two three four", 10, "> "),
+  EXPECT_EQ(theory::wrapped("one two three four", 10, "> "),
             "> one two\n> three\n> four\n");
-  EXPECT_EQ(wrapped("", 10, ""), "");
+  EXPECT_EQ(theory::wrapped("", 10, ""), "");
 }
 
 }  // namespace

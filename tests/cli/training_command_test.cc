@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "run/records.h"
 #include "support/temporary_folder.h"
+#include "train/run/records.h"
 
 namespace polyattn::cli {
 namespace {
@@ -103,9 +103,9 @@ class Training : public testing::Test {
   // What the last command printed.
   std::string log() const { return test::read_text(folder_ / "log"); }
 
-  static std::vector<run::Json> timeless(const fs::path& folder) {
+  static std::vector<base::Json> timeless(const fs::path& folder) {
     auto records = run::read_metrics(folder / "metrics.jsonl");
-    for (run::Json& record : records) {
+    for (base::Json& record : records) {
       for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
         record.erase(key);
       }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/hash.h"
+#include "base/random.h"
 #include "data/load.h"
 #include "data/sequence_support.h"
 
@@ -87,7 +87,7 @@ TEST(Imdb, EveryReviewIsInOneHalf) {
   // It says so, for ever: the first bit of the hash.
   for (const auto& [text, label] : test) {
     const std::vector<std::uint8_t> bytes(text.begin(), text.end());
-    EXPECT_GE(hash_bytes(bytes), std::uint64_t{1} << 63) << text;
+    EXPECT_GE(base::hash_bytes(bytes), std::uint64_t{1} << 63) << text;
   }
 }
 

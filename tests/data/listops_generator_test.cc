@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "data/hash.h"
+#include "base/random.h"
 #include "data/listops.h"
 #include "data/sequence_support.h"
 
@@ -167,7 +167,7 @@ TEST(ListOpsGenerator, FollowsFromTheSeed) {
   EXPECT_EQ(listops_text(sequence(first.test, 0)),
             "( ( ( ( ( ( ( [MAX 2 ) 9 ) 3 ) 7 ) ( ( ( ( ( ( [MED 8 ) 6 ) 1 ) 9 "
             ") 1 ) ] ) ) 0 ) ] )");
-  EXPECT_EQ(hash_bytes(first.train.tokens), 7588522942841186078U);
+  EXPECT_EQ(base::hash_bytes(first.train.tokens), 7588522942841186078U);
 }
 
 TEST(ListOpsGenerator, TheTestSetDoesNotDependOnTheTrainingSet) {
@@ -223,9 +223,9 @@ TEST(ListOpsGenerator, RefusesNumbersOutOfRange) {
 // Values that others have published.
 TEST(Hash, IsWhatItIsElsewhere) {
   const std::vector<std::uint8_t> a = {'a'};
-  EXPECT_EQ(hash_bytes({}), mix_bits(0xcbf29ce484222325));
-  EXPECT_EQ(hash_bytes(a), mix_bits(0xaf63dc4c8601ec8c));
-  RandomBits random(1234567);
+  EXPECT_EQ(base::hash_bytes({}), base::mix_bits(0xcbf29ce484222325));
+  EXPECT_EQ(base::hash_bytes(a), base::mix_bits(0xaf63dc4c8601ec8c));
+  base::RandomBits random(1234567);
   EXPECT_EQ(random.next(), 6457827717110365317U);
   EXPECT_EQ(random.next(), 3203168211198807973U);
   EXPECT_EQ(random.next(), 9817491932198370423U);

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "run/config.h"
+#include "train/run/config.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Any bytes either are records (metrics.jsonl) and maps (maps.json) or throw
-// RecordError, never anything else; what is taken becomes JSON that holds
+// JsonError, never anything else; what is taken becomes JSON that holds
 // together, of which no text can end the element of the page that it stands in.
 #include <algorithm>
 #include <cstddef>
@@ -9,18 +9,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_text.h"
 #include "report/maps.h"
 #include "report/run_json.h"
 #include "report/series.h"
 #include "report/text.h"
-#include "run/json_text.h"
 
 namespace {
 
+using polyattn::base::Json;
+using polyattn::base::JsonError;
 using polyattn::report::Maps;
 using polyattn::report::RunSeries;
-using polyattn::run::Json;
-using polyattn::run::RecordError;
 
 void require(bool condition, const char* message) {
   if (condition) return;
@@ -28,7 +28,7 @@ void require(bool condition, const char* message) {
   std::abort();
 }
 
-void check_error(const RecordError& error) {
+void check_error(const JsonError& error) {
   const std::string_view what = error.what();
   require(!what.empty() && what.size() < 1000, "a message of any length");
   require(what.find('\n') == std::string_view::npos, "a message of two lines");
@@ -55,14 +55,14 @@ void check_metrics(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     try {
       series.add(text.substr(0, end));
-    } catch (const RecordError& error) {
+    } catch (const JsonError& error) {
       check_error(error);
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   const std::string json = polyattn::report::run_json(
       {}, series, polyattn::report::run_budget(100'000, 1), "null");
-  const Json run = polyattn::run::parse_json(json);
+  const Json run = polyattn::base::parse_json(json);
   check_same_length(run["train"], run["shown"].get<std::size_t>());
   check_same_length(run["eval"], run["eval"]["step"].size());
   check_norms(run["norms"]);
@@ -82,7 +82,7 @@ void check_maps(std::string_view text) {
     const std::string safe = polyattn::report::script_safe(all);
     require(safe.find('<') == std::string::npos, "text that ends the element");
     require(Json::parse(safe) == Json::parse(all), "made safe it is another");
-  } catch (const RecordError& error) {
+  } catch (const JsonError& error) {
     check_error(error);
   }
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace polyattn::report::test {
 
@@ -68,7 +68,7 @@ class Client {
     return true;
   }
 
-  io::FileDescriptor socket_;
+  base::FileDescriptor socket_;
   std::string received_;
 };
 

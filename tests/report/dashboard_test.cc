@@ -18,7 +18,7 @@ namespace polyattn::report {
 namespace dashboard_test {
 
 namespace fs = std::filesystem;
-using run::Json;
+using base::Json;
 using test::body_of;
 using test::Client;
 using test::eval_line;
@@ -64,7 +64,7 @@ class DashboardTest : public testing::Test {
     return exchange(port(), get_text(path));
   }
   Json json(const std::string& path) const {
-    return run::parse_json(body_of(get(path)));
+    return base::parse_json(body_of(get(path)));
   }
 
   // Listens to events.
@@ -91,8 +91,8 @@ TEST_F(DashboardTest, ServesPageDocumentAndList) {
   std::string document = body_of(page);
   ASSERT_EQ(document.rfind("<html>", 0), 0U);
   document = document.substr(6, document.size() - 13);
-  EXPECT_EQ(run::parse_json(document)["live"], true);
-  EXPECT_EQ(run::parse_json(document)["runs"], Json::array());
+  EXPECT_EQ(base::parse_json(document)["live"], true);
+  EXPECT_EQ(base::parse_json(document)["runs"], Json::array());
 
   const Json report = json("/api/report?since=3");
   EXPECT_EQ(report["live"], true);
@@ -184,7 +184,7 @@ TEST_F(DashboardTest, NothingOutsideIsRead) {
   start();
   const std::string report = body_of(get("/api/report"));
   EXPECT_EQ(report.find("secret"), std::string::npos) << report;
-  const Json json = run::parse_json(report);
+  const Json json = base::parse_json(report);
   ASSERT_EQ(json["runs"].size(), 1U);
   EXPECT_EQ(json["runs"][0]["config"], "");
   EXPECT_EQ(json["runs"][0]["points"], 0);
@@ -283,7 +283,7 @@ TEST(LiveRuns, ReadsOnlyWhatHasChanged) {
   EXPECT_EQ(runs.snapshot().report, first.report);  // the very same
   write_text(folder / "b/maps.json", small_maps().dump());
   EXPECT_EQ(runs.refresh(), (std::vector<std::string>{"b"}));
-  const Json json = run::parse_json(*runs.snapshot().report);
+  const Json json = base::parse_json(*runs.snapshot().report);
   EXPECT_EQ(json["runs"][1]["maps"], small_maps());
   EXPECT_EQ(json["runs"][0]["maps"], nullptr);
 }

@@ -17,7 +17,7 @@ namespace polyattn::report {
 namespace document_test {
 
 namespace fs = std::filesystem;
-using run::Json;
+using base::Json;
 using test::eval_line;
 using test::finished_run;
 using test::message_of;
@@ -32,7 +32,9 @@ using test::write_text;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Json parsed(const Document& document) { return run::parse_json(document.text); }
+Json parsed(const Document& document) {
+  return base::parse_json(document.text);
+}
 
 Json document_of(const std::vector<fs::path>& folders,
                  const DocumentOptions& options = {}) {
@@ -248,7 +250,7 @@ TEST(Document, HostileTextStaysText) {
   const std::string safe = script_safe(document.text);
   EXPECT_EQ(safe.find('<'), std::string::npos);
   EXPECT_EQ(safe.find("\xE2\x80\xA8"), std::string::npos);
-  EXPECT_EQ(run::parse_json(safe), json);
+  EXPECT_EQ(base::parse_json(safe), json);
 }
 
 TEST(Document, LongTextsAreCut) {
@@ -275,7 +277,7 @@ TEST(Document, DamagedRunsAreNamedAndTheOthersShown) {
   folder.write("c/cut/run.json", text);
   folder.write("c/half/metrics.jsonl", train_line(1, 1));
   write_small_run(folder / "c/types", finished_run("softmax", 1, 0.5));
-  Json info = run::parse_json(test::read_text(folder / "c/types/run.json"));
+  Json info = base::parse_json(test::read_text(folder / "c/types/run.json"));
   info["seed"] = "one";
   write_text(folder / "c/types/run.json", info.dump());
   write_small_run(folder / "c/torn", finished_run("x", 1, 0.5));
@@ -448,7 +450,7 @@ TEST(Document, TakesTheoryAndBench) {
 TEST(DocumentBuilder, NoRunsYet) {
   DocumentOptions options;
   options.live = true;
-  const Json json = run::parse_json(DocumentBuilder(options).build({}));
+  const Json json = base::parse_json(DocumentBuilder(options).build({}));
   EXPECT_EQ(json["live"], true);
   EXPECT_EQ(json["title"], "No runs yet");
   EXPECT_EQ(json["runs"], Json::array());

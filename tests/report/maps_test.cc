@@ -11,12 +11,12 @@
 namespace polyattn::report {
 namespace maps_test {
 
-using run::Json;
+using base::Json;
 using test::message_of;
 using test::small_maps;
 
 std::string flaw_of(const Json& json) {
-  return message_of<run::RecordError>([&] { parse_maps(json.dump()); });
+  return message_of<base::JsonError>([&] { parse_maps(json.dump()); });
 }
 
 std::string flaw_after(const std::function<void(Json&)>& change) {
@@ -32,12 +32,12 @@ TEST(Maps, TakesOverWhatIsKnown) {
   json["maps"][0]["unknown"] = "x";
   const Maps maps = parse_maps(json.dump());
   EXPECT_EQ(maps.inputs(), 2U);
-  EXPECT_EQ(run::parse_json(maps.text(2)), small_maps(2, 3));
+  EXPECT_EQ(base::parse_json(maps.text(2)), small_maps(2, 3));
 }
 
 TEST(Maps, ShowsFewerInputs) {
   const Maps maps = parse_maps(small_maps(3, 2).dump());
-  EXPECT_EQ(run::parse_json(maps.text(1)), small_maps(1, 2));
+  EXPECT_EQ(base::parse_json(maps.text(1)), small_maps(1, 2));
   EXPECT_EQ(maps.inputs_within(0), 1U);
   EXPECT_EQ(maps.inputs_within(1'000'000), 3U);
   for (std::size_t inputs = 1; inputs <= 3; ++inputs) {
@@ -51,7 +51,7 @@ TEST(Maps, TakesTexts) {
   json["inputs"][0] = {{"label", ""},
                        {"kind", "text"},
                        {"tokens", {"T", "</script>", "\x01", "é"}}};
-  EXPECT_EQ(run::parse_json(parse_maps(json.dump()).text(1)), json);
+  EXPECT_EQ(base::parse_json(parse_maps(json.dump()).text(1)), json);
   json["inputs"][0]["tokens"].erase(3);
   EXPECT_EQ(flaw_of(json), "an input has 3 tokens, the maps have 4");
   // Row and column 0 are the class token then.
@@ -123,10 +123,10 @@ TEST(Maps, RefusesSizesWithoutMeasure) {
   EXPECT_NE(flaw_after([](Json& j) { j["columns"] = 18446744073709551615U; }),
             "");
   EXPECT_NE(flaw_of(small_maps(65)), "");
-  EXPECT_NE(message_of<run::RecordError>(
+  EXPECT_NE(message_of<base::JsonError>(
                 [] { parse_maps(std::string(kMaxMapsBytes + 1, ' ')); }),
             "");
-  EXPECT_NE(message_of<run::RecordError>(
+  EXPECT_NE(message_of<base::JsonError>(
                 [] { parse_maps(std::string(1 << 20, '[')); }),
             "");
 }
@@ -134,7 +134,7 @@ TEST(Maps, RefusesSizesWithoutMeasure) {
 TEST(Maps, CutAnywhereItIsRefused) {
   const std::string text = small_maps(1, 1).dump();
   for (std::size_t length = 0; length < text.size(); ++length) {
-    EXPECT_NE(message_of<run::RecordError>(
+    EXPECT_NE(message_of<base::JsonError>(
                   [&] { parse_maps(text.substr(0, length)); }),
               "")
         << length;

@@ -71,8 +71,8 @@ TEST(WriteReport, WritesThePage) {
   // The first end of an element after the start is that of the page.
   const std::size_t end = page.find("</", kStart.size());
   EXPECT_EQ(page.substr(end), kEnd);
-  const run::Json json =
-      run::parse_json(page.substr(kStart.size(), end - kStart.size()));
+  const base::Json json =
+      base::parse_json(page.substr(kStart.size(), end - kStart.size()));
   EXPECT_EQ(json["runs"].size(), 2U);
   EXPECT_EQ(json["runs"][0]["activation"], "</script>");
 }

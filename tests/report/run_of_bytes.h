@@ -9,7 +9,7 @@
 #include "report/maps.h"
 #include "report/run_json.h"
 #include "report/series.h"
-#include "run/records.h"
+#include "train/run/records.h"
 
 namespace polyattn::report::test {
 
@@ -23,7 +23,7 @@ inline std::string run_of_bytes(std::string_view metrics, std::string_view maps,
     if (end == std::string_view::npos) break;
     try {
       series.add(metrics.substr(0, end));
-    } catch (const run::RecordError&) {
+    } catch (const base::JsonError&) {
     }
     metrics.remove_prefix(end + 1);
   }
@@ -31,7 +31,7 @@ inline std::string run_of_bytes(std::string_view metrics, std::string_view maps,
   try {
     const Maps parsed = parse_maps(maps);
     maps_text = parsed.text(parsed.inputs_within(budget));
-  } catch (const run::RecordError&) {
+  } catch (const base::JsonError&) {
   }
   RunFacts facts;
   facts.name = "run";

@@ -84,7 +84,7 @@ TEST(RunSeries, RefusesWhatIsNoRecord) {
         std::string(train.substr(0, train.size() / 2)),
         std::string("{\"kind\":\"train\",\"step\":8,\"x\":\"\xFF\"}"),
         train_line(20, 1), norms_line(30, 1, 3, 2), norms_line(30, 1, 2, 3)}) {
-    EXPECT_NE(message_of<run::RecordError>([&] { series.add(line); }), "")
+    EXPECT_NE(message_of<base::JsonError>([&] { series.add(line); }), "")
         << line;
   }
   EXPECT_EQ(series.train().total(), 1U);
@@ -95,11 +95,11 @@ TEST(RunSeries, RefusesWhatIsNoRecord) {
 TEST(RunSeries, RefusesNormsOfUnequalShape) {
   for (const char* key : {"weight_max", "jacobian_mean", "max_abs_score",
                           "grad_norm", "weight_norm"}) {
-    run::Json record = run::parse_json(norms_line(1, 1));
+    base::Json record = base::parse_json(norms_line(1, 1));
     record[key].push_back(record[key][0]);
     RunSeries series;
-    EXPECT_NE(message_of<run::RecordError>(
-                  [&] { series.add(run::json_line(record)); }),
+    EXPECT_NE(message_of<base::JsonError>(
+                  [&] { series.add(base::json_line(record)); }),
               "")
         << key;
     EXPECT_FALSE(series.norms());
@@ -108,7 +108,7 @@ TEST(RunSeries, RefusesNormsOfUnequalShape) {
 
 TEST(RunSeries, RefusesMoreNormsThanAnyModelHas) {
   RunSeries series;
-  EXPECT_NE(message_of<run::RecordError>([&] {
+  EXPECT_NE(message_of<base::JsonError>([&] {
               series.add(norms_line(1, 1, 100, 100));
             }).find("more than"),
             std::string::npos);
@@ -121,12 +121,12 @@ TEST(RunOfBytes, IsJsonWhateverTheBytesAre) {
   for (const std::string& metrics :
        {std::string(), line, line + norms_line(1, 1), std::string("\n\n{}\n"),
         std::string("\0\xFF\n", 3), line.substr(9), line + line}) {
-    const run::Json json = run::parse_json(test::run_of_bytes(metrics, "{}"));
+    const base::Json json = base::parse_json(test::run_of_bytes(metrics, "{}"));
     EXPECT_EQ(json["maps"], nullptr);
     EXPECT_LE(json["points"].get<int>(), 1);
   }
-  const run::Json maps = test::small_maps(3, 2);
-  EXPECT_EQ(run::parse_json(test::run_of_bytes(line, maps.dump()))["maps"],
+  const base::Json maps = test::small_maps(3, 2);
+  EXPECT_EQ(base::parse_json(test::run_of_bytes(line, maps.dump()))["maps"],
             maps);
 }
 

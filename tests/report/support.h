@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_text.h"
 #include "report/find_runs.h"
 #include "report/run_files.h"
-#include "run/config.h"
-#include "run/json_text.h"
-#include "run/records.h"
 #include "support/temporary_folder.h"
+#include "train/run/config.h"
+#include "train/run/records.h"
 
 namespace polyattn::report::test {
 
@@ -60,33 +60,33 @@ inline run::RunInfo finished_run(const std::string& activation,
 }
 
 inline std::string train_line(std::int64_t step, double loss) {
-  return run::json_line({{"kind", "train"},
-                         {"step", step},
-                         {"epoch", 0},
-                         {"loss", loss},
-                         {"lr", 0.001},
-                         {"grad_norm", 0.5},
-                         {"seconds", 0.25 * static_cast<double>(step)},
-                         {"items_per_second", 1000.0},
-                         {"wait_share", 0.0}});
+  return base::json_line({{"kind", "train"},
+                          {"step", step},
+                          {"epoch", 0},
+                          {"loss", loss},
+                          {"lr", 0.001},
+                          {"grad_norm", 0.5},
+                          {"seconds", 0.25 * static_cast<double>(step)},
+                          {"items_per_second", 1000.0},
+                          {"wait_share", 0.0}});
 }
 
 inline std::string eval_line(std::int64_t step, double loss, double accuracy) {
-  return run::json_line({{"kind", "eval"},
-                         {"step", step},
-                         {"epoch", 0},
-                         {"loss", loss},
-                         {"accuracy", accuracy},
-                         {"seconds", 1.0}});
+  return base::json_line({{"kind", "eval"},
+                          {"step", step},
+                          {"epoch", 0},
+                          {"loss", loss},
+                          {"accuracy", accuracy},
+                          {"seconds", 1.0}});
 }
 
 // `value` is where it is looked for: weight_max of the last head.
 inline std::string norms_line(std::int64_t step, double value,
                               std::size_t layers = 2, std::size_t heads = 2) {
   const auto lists = [&](double number) {
-    return run::Json(std::vector(layers, std::vector(heads, number)));
+    return base::Json(std::vector(layers, std::vector(heads, number)));
   };
-  run::Json record = {{"kind", "norms"}, {"step", step}, {"tokens", 49}};
+  base::Json record = {{"kind", "norms"}, {"step", step}, {"tokens", 49}};
   for (const char* key : {"weight_mean", "weight_max", "jacobian_mean",
                           "jacobian_max", "max_abs_score"}) {
     record[key] = lists(1.5);
@@ -94,7 +94,7 @@ inline std::string norms_line(std::int64_t step, double value,
   record["weight_max"][layers - 1][heads - 1] = value;
   record["grad_norm"] = std::vector(layers, 0.25);
   record["weight_norm"] = std::vector(layers, 23.5);
-  return run::json_line(record);
+  return base::json_line(record);
 }
 
 // run.json, config.toml and metrics.jsonl.
@@ -116,12 +116,12 @@ inline void write_small_run(const std::filesystem::path& folder,
 }
 
 // Four pixels, one channel, patches of 1: four tokens; 16 weights a map.
-inline run::Json small_maps(int inputs = 1, int heads = 1) {
-  run::Json json = {{"inputs", run::Json::array()},
-                    {"class_token", false},
-                    {"rows", 4},
-                    {"columns", 4},
-                    {"maps", run::Json::array()}};
+inline base::Json small_maps(int inputs = 1, int heads = 1) {
+  base::Json json = {{"inputs", base::Json::array()},
+                     {"class_token", false},
+                     {"rows", 4},
+                     {"columns", 4},
+                     {"maps", base::Json::array()}};
   for (int i = 0; i < inputs; ++i) {
     json["inputs"].push_back({{"label", "boot " + std::to_string(i)},
                               {"kind", "image"},

@@ -12,8 +12,8 @@ namespace polyattn::train::attention_maps_test {
 
 using testing::TemporaryFolder;
 
-run::Json maps_of(const run::Config& config,
-                  const std::shared_ptr<const TaskData>& data) {
+base::Json maps_of(const run::Config& config,
+                   const std::shared_ptr<const TaskData>& data) {
   const TemporaryFolder folder;
   Job job;
   job.config = config;
@@ -22,10 +22,10 @@ run::Json maps_of(const run::Config& config,
   train(job);
   const auto file = folder / "run/maps.json";
   if (!std::filesystem::exists(file)) return nullptr;
-  return run::Json::parse(test::read_text(file));
+  return base::Json::parse(test::read_text(file));
 }
 
-std::vector<double> weights_of(const run::Json& map) {
+std::vector<double> weights_of(const base::Json& map) {
   const auto text = map.at("values").get<std::string>();
   const auto scale = map.at("scale").get<double>();
   std::vector<double> weights;
@@ -47,7 +47,7 @@ std::vector<double> weights_of(const run::Json& map) {
 
 TEST(AttentionMaps, OfImagesHaveThePicturesAndEveryHead) {
   const auto data = testing::image_data();
-  const run::Json json = maps_of(testing::image_config(), data);
+  const base::Json json = maps_of(testing::image_config(), data);
   EXPECT_EQ(json.at("rows"), 16);
   EXPECT_EQ(json.at("columns"), 16);
   EXPECT_EQ(json.at("class_token"), false);
@@ -77,7 +77,7 @@ TEST(AttentionMaps, OfImagesHaveThePicturesAndEveryHead) {
 TEST(AttentionMaps, OfTextsAreCausalAndSigned) {
   run::Config config = testing::text_config();
   config.model.activation = "x^3/sqrt(N)";
-  const run::Json json = maps_of(config, testing::text_data());
+  const base::Json json = maps_of(config, testing::text_data());
   EXPECT_EQ(json.at("rows"), 24);
   EXPECT_EQ(json.at("inputs")[0].at("tokens").size(), 24U);
   EXPECT_EQ(json.at("inputs")[0].at("tokens")[1], "h");  // "the quick ..."
@@ -97,7 +97,7 @@ TEST(AttentionMaps, OfTextsAreCausalAndSigned) {
 }
 
 TEST(AttentionMaps, OfSequencesHaveNoPadding) {
-  const run::Json json =
+  const base::Json json =
       maps_of(testing::sequence_config(), testing::sequence_data());
   ASSERT_EQ(json.at("inputs").size(), 1U);
   EXPECT_EQ(json.at("inputs")[0].at("tokens").size(),
@@ -108,7 +108,7 @@ TEST(AttentionMaps, LongSequencesShowFewerLayersAndHeads) {
   run::Config config = testing::text_config();
   config.task.context = 200;  // 40,000 bytes a matrix: two fit
   config.train.steps = 1;
-  const run::Json json = maps_of(config, testing::text_data());
+  const base::Json json = maps_of(config, testing::text_data());
   EXPECT_EQ(json.at("inputs").size(), 1U);
   EXPECT_EQ(json.at("maps").size(), 2U);
   config.task.context = 400;

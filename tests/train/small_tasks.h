@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "run/config.h"
 #include "support/temporary_folder.h"
 #include "train/random.h"
+#include "train/run/config.h"
 #include "train/task_data.h"
 
 namespace polyattn::train::testing {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "run/comparison.h"
+#include "train/run/comparison.h"
 #include "train/small_tasks.h"
 
 namespace polyattn::train::trainer_test {
@@ -15,9 +15,9 @@ using testing::image_data;
 using testing::TemporaryFolder;
 
 // The records without what a clock tells.
-std::vector<run::Json> timeless(const std::filesystem::path& folder) {
+std::vector<base::Json> timeless(const std::filesystem::path& folder) {
   auto records = run::read_metrics(folder / "metrics.jsonl");
-  for (run::Json& record : records) {
+  for (base::Json& record : records) {
     for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
       record.erase(key);
     }
@@ -167,7 +167,7 @@ TEST(Train, RefusesAFolderOfAnotherRun) {
   try {
     train(job);
     FAIL() << "another config was taken";
-  } catch (const run::RecordError& error) {
+  } catch (const base::JsonError& error) {
     EXPECT_NE(std::string(error.what()).find("0.123"), std::string::npos)
         << error.what();
   }
@@ -198,7 +198,7 @@ TEST(Train, LearnsEveryTask) {
     config.record.evaluate = 150;
     const auto info = train(make_job(config, c.data, folder / "run"));
     const auto records = timeless(folder / "run");
-    const double first = run::number_of(records[1].at("loss"));
+    const double first = base::number_of(records[1].at("loss"));
     EXPECT_LT(*info.loss, 0.5 * first) << c.name;
   }
 }

@@ -28,6 +28,10 @@
 #include <string_view>
 #include <vector>
 
+namespace polyattn::base {
+class MappedFile;
+}  // namespace polyattn::base
+
 namespace polyattn::io {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
@@ -74,8 +78,6 @@ class SafetensorsError : public std::runtime_error {
   SafetensorsError(std::string_view source, std::string_view message);
 };
 
-class MappedFile;
-
 // The views of a file that is mapped into memory, read-only: pages are read
 // when they are touched. Views point into the mapping. They live as long as
 // the SafetensorsFile does, or the one it was moved to.
@@ -109,7 +111,8 @@ class SafetensorsFile {
   SafetensorsFile();
   void read(std::span<const std::byte> file, std::string_view source);
 
-  std::unique_ptr<const MappedFile> mapping_;  // null if parsed from memory
+  std::unique_ptr<const base::MappedFile>
+      mapping_;  // null if parsed from memory
   std::vector<TensorView> tensors_;
   std::vector<std::size_t> by_name_;  // indices into tensors_
   Metadata metadata_;

@@ -1,0 +1,16 @@
+// Durations as people write them: 90s, 5m, 1h30m, 2.5m; a bare number is
+// seconds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace polyattn::base {
+
+// Seconds, more than 0. Throws UsageError.
+double parse_duration(std::string_view text);
+
+// "4 min 05 s", "12 s", "1 h 02 min"
+std::string duration_text(double seconds);
+
+}  // namespace polyattn::base

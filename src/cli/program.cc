@@ -1,0 +1,74 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <malloc.h>
+
+#include <exception>
+#include <limits>
+#include <new>
+
+#include "base/program.h"
+#include "polyattn/activation.h"
+#include "polyattn/target.h"
+#include "train/run/config.h"
+
+namespace polyattn::cli {
+namespace {
+
+// A step of training allocates and frees the same blocks of some megabytes
+// again and again. By default the C library hands them back to the kernel each
+// time, and every page is faulted in again.
+void keep_freed_memory() {
+  constexpr int kLargestThreshold = 32 << 20;  // more is refused
+  ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+}  // namespace
+
+std::string checked_target() {
+  try {
+    return target_name();
+  } catch (const std::invalid_argument& error) {
+    std::string message = error.what();
+    const std::string supported =
+        fmt::format("{}", fmt::join(supported_targets(), ", "));
+    if (message.find(supported) == std::string::npos) {
+      message += fmt::format(" (supported: {})", supported);
+    }
+    throw base::UsageError(message);
+  }
+}
+
+std::string version_line(const std::string& program) {
+  return fmt::format("{} {} ({}; supported: {}; hardware threads: {})\n",
+                     program, base::version_number(), checked_target(),
+                     fmt::join(supported_targets(), ", "),
+                     base::hardware_threads());
+}
+
+int run_program(const std::string& program, const std::function<int()>& work) {
+  keep_freed_memory();
+  const auto refuse = [&](const std::string& message, int code) {
+    fmt::print(stderr, "{}: {}\n", program, message);
+    return code;
+  };
+  try {
+    return work();
+  } catch (const FormulaError& error) {
+    return refuse(fmt::format("bad activation: {}", error.what()),
+                  base::kExitUsage);
+  } catch (const run::ConfigError& error) {
+    return refuse(error.what(), base::kExitUsage);
+  } catch (const base::UsageError& error) {
+    return refuse(error.what(), base::kExitUsage);
+  } catch (const std::bad_alloc&) {
+    return refuse("out of memory; try smaller shapes", base::kExitFailure);
+  } catch (const std::exception& error) {
+    return refuse(error.what(), base::kExitFailure);
+  }
+}
+
+}  // namespace polyattn::cli

@@ -1,0 +1,20 @@
+// How a program of this project runs: errors become one line and an exit code.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace polyattn::cli {
+
+// The instruction set in use. Throws base::UsageError, with the list of those
+// that are supported, if POLYATTN_TARGET names another.
+std::string checked_target();
+
+// "polyattn 0.1.0 (avx2; supported: ...; hardware threads: 2)", and a line end.
+std::string version_line(const std::string& program);
+
+// The exit code of `work`, which gives one of its own; or, if it throws, that
+// of the error, which is printed as "PROGRAM: what".
+int run_program(const std::string& program, const std::function<int()>& work);
+
+}  // namespace polyattn::cli

@@ -1,0 +1,204 @@
+// What a config must fulfil beyond the types of its values.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/message.h"
+#include "base/utf8.h"
+#include "polyattn/activation.h"
+#include "train/run/problems.h"
+#include "train/run/suggest.h"
+
+namespace polyattn::run {
+namespace {
+
+constexpr std::size_t kLongestPath = 4096;
+
+class Checker {
+ public:
+  explicit Checker(const Config& config)
+      : config_(config), task_(find_task(config.task.name)) {}
+
+  std::vector<BadValue> run();
+
+ private:
+  template <typename... Values>
+  void refuse(const char* section, const char* key,
+              fmt::format_string<const Values&...> format,
+              const Values&... values) {
+    const Field* const field = find_field(section, key);
+    refuse(*field, fmt::format(format, values...));
+  }
+  void refuse(const Field& field, const std::string& message) {
+    bad_.push_back({&field, field.name() + message});
+  }
+
+  void check_number(const Field& field, double value);
+  void check_string(const Field& field, const std::string& value);
+  void check_value(const Field& field);
+  void check_heeded(const Field& field, const Config& defaults);
+  void check_activation();
+  void check_sizes();
+  void check_images();
+
+  const Config& config_;
+  const TaskEntry* task_;
+  std::vector<BadValue> bad_;
+};
+
+void Checker::check_number(const Field& field, double value) {
+  if (field.range.contains(value) && std::isfinite(value)) return;
+  const std::string allowed = field.range.to_string();
+  refuse(field,
+         fmt::format(
+             " is {}, must be {}", value_text(field.get(config_)),
+             allowed.empty() || !std::isfinite(value) ? "finite" : allowed));
+}
+
+bool is_plain_text(const std::string& text) {
+  const bool controls = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  return !controls && base::utf8_prefix(text) == text.size();
+}
+
+void Checker::check_string(const Field& field, const std::string& value) {
+  const auto& choices = field.choices;
+  if (choices.empty()) {
+    if (value.size() > kLongestPath) {
+      refuse(field, fmt::format(" has {} bytes, must have {} at most",
+                                value.size(), kLongestPath));
+    } else if (!is_plain_text(value)) {
+      refuse(field, fmt::format(" is {}, must be UTF-8 without control "
+                                "characters",
+                                base::in_quotes(value)));
+    }
+    return;
+  }
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
+  const auto near = nearest(value, choices);
+  refuse(field,
+         fmt::format(" is {}, must be one of {}{}", base::in_quotes(value),
+                     choices_text(field),
+                     near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+void Checker::check_value(const Field& field) {
+  const Value value = field.get(config_);
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    check_string(field, *text);
+  } else if (const auto* number = std::get_if<double>(&value)) {
+    check_number(field, *number);
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    check_number(field, static_cast<double>(*integer));
+  }
+}
+
+// A choice that would be ignored is one that somebody believes was made.
+void Checker::check_heeded(const Field& field, const Config& defaults) {
+  if ((field.tasks & task_->kind) != 0) return;
+  if (field.get(config_) == field.get(defaults)) return;
+  std::string heeding;
+  for (const TaskEntry& task : kTasks) {
+    if ((task.kind & field.tasks) == 0) continue;
+    if (!heeding.empty()) heeding += ", ";
+    heeding += task.name;
+  }
+  refuse(field, fmt::format(" means nothing to the task {} (only to {}): "
+                            "leave it out",
+                            task_->name, heeding));
+}
+
+// Three lines, the last with a caret: kept below each other, and indented.
+std::string indented(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "    ";
+  }
+  return result;
+}
+
+void Checker::check_activation() {
+  const std::string& formula = config_.model.activation;
+  Activation activation;
+  try {
+    activation = Activation::parse(formula);
+  } catch (const FormulaError& error) {
+    refuse("model", "activation", ": {}", indented(error.what()));
+    return;
+  }
+  if (config_.model.learned_coefficients != "none" &&
+      activation.kind != ActivationKind::kPolynomial) {
+    refuse("model", "learned_coefficients",
+           " is {}, but model.activation {} is no polynomial",
+           config_.model.learned_coefficients, formula);
+  }
+}
+
+void Checker::check_sizes() {
+  const ModelConfig& m = config_.model;
+  if (m.dim % m.heads != 0) {
+    refuse("model", "dim", " {} is not a multiple of model.heads {}", m.dim,
+           m.heads);
+  } else if (m.positions == "rotary" && m.dim / m.heads < 2) {
+    refuse("model", "positions",
+           " is rotary, which needs heads at least 2 wide, but model.dim / "
+           "model.heads is {}",
+           m.dim / m.heads);
+  }
+  if (m.kv_heads != 0 && m.heads % m.kv_heads != 0) {
+    refuse("model", "heads", " {} is not a multiple of model.kv_heads {}",
+           m.heads, m.kv_heads);
+  }
+  if (config_.task.min_length > config_.task.max_length) {
+    refuse("task", "min_length", " {} is above task.max_length {}",
+           config_.task.min_length, config_.task.max_length);
+  }
+  if (config_.train.steps == 0 && config_.train.epochs == 0) {
+    refuse("train", "epochs",
+           " and train.steps are both 0: one must be above 0");
+  }
+}
+
+void Checker::check_images() {
+  if (task_->kind != kImages) return;
+  const std::int64_t patch = config_.model.patch;
+  if (task_->image_side == 0) {
+    if (config_.task.image_size % patch != 0) {
+      refuse("model", "patch", " {} does not divide task.image_size {}", patch,
+             config_.task.image_size);
+    }
+  } else if (config_.task.path.empty() && task_->image_side % patch != 0) {
+    refuse("model", "patch", " {} does not divide the {} pixels of {}", patch,
+           task_->image_side, task_->name);
+  }
+}
+
+std::vector<BadValue> Checker::run() {
+  for (const Field& field : fields()) check_value(field);
+  if (!bad_.empty()) return bad_;
+  const Config defaults = default_config(task_->name);
+  for (const Field& field : fields()) check_heeded(field, defaults);
+  check_activation();
+  check_sizes();
+  check_images();
+  return bad_;
+}
+
+}  // namespace
+
+std::vector<BadValue> find_bad_values(const Config& config) {
+  return Checker(config).run();
+}
+
+void check_config(const Config& config) {
+  Problems problems;
+  for (const BadValue& bad : find_bad_values(config)) {
+    problems.add("", bad.message);
+  }
+  problems.check();
+}
+
+}  // namespace polyattn::run

@@ -1,0 +1,130 @@
+// The defaults of each task: a start that trains within minutes on a few cores.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/message.h"
+#include "train/run/config.h"
+#include "train/run/suggest.h"
+#include "train/run/tasks.h"
+
+namespace polyattn::run {
+namespace {
+
+void small_images(Config& config) {
+  config.model.dim = 64;
+  config.model.depth = 2;
+  config.model.heads = 2;
+  config.model.mlp = 128;
+  config.model.patch = 4;
+  config.model.pooling = "mean";
+  config.model.initialisation = "xavier";
+  config.model.layer_scale = 0.1;
+  config.train.batch = 64;
+  config.train.lr = 2e-3;
+  config.train.epochs = 3;
+  config.train.weight_decay = 0.05;
+  config.train.warmup = 0.1;
+  config.train.beta2 = 0.97;
+}
+
+void colour_images(Config& config) {
+  config.model.dim = 128;
+  config.model.depth = 4;
+  config.model.heads = 2;
+  config.model.mlp = 256;
+  config.model.patch = 4;
+  config.model.pooling = "class";
+  config.model.initialisation = "xavier";
+  config.train.batch = 64;
+  config.train.lr = 1e-3;
+  config.train.epochs = 5;
+  config.augment.flip = true;
+  config.augment.crop = 4;
+}
+
+void texts(Config& config) {
+  config.task.context = 256;
+  config.model.dim = 128;
+  config.model.depth = 4;
+  config.model.heads = 4;
+  config.model.mlp = 512;
+  config.model.positions = "rotary";
+  config.model.initialisation = "xavier";
+  config.train.batch = 32;
+  config.train.steps = 1200;
+  config.train.lr = 2e-3;
+  config.train.weight_decay = 0.1;
+  config.train.beta2 = 0.95;
+  config.record.evaluate = 300;
+}
+
+void sequences(Config& config) {
+  config.model.dim = 64;
+  config.model.depth = 2;
+  config.model.heads = 2;
+  config.model.mlp = 128;
+  config.model.pooling = "mean";
+  config.model.positions = "learned";
+  config.train.batch = 32;
+  config.train.lr = 5e-4;
+  config.train.weight_decay = 0;
+}
+
+void list_ops(Config& config) {
+  sequences(config);
+  config.task.min_length = 16;
+  config.task.max_length = 256;
+  config.train.steps = 3000;
+  config.record.evaluate = 500;
+}
+
+void imdb(Config& config) {
+  sequences(config);
+  config.task.context = 1024;
+  config.train.steps = 1500;
+  config.record.evaluate = 250;
+}
+
+}  // namespace
+
+const TaskEntry* find_task(std::string_view name) {
+  const auto* const found =
+      std::find_if(kTasks.begin(), kTasks.end(),
+                   [&](const TaskEntry& task) { return task.name == name; });
+  return found == kTasks.end() ? nullptr : found;
+}
+
+const std::vector<std::string>& task_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    all.reserve(kTasks.size());
+    for (const TaskEntry& task : kTasks) all.emplace_back(task.name);
+    return all;
+  }();
+  return names;
+}
+
+Config default_config(std::string_view task) {
+  const TaskEntry* const entry = find_task(task);
+  if (entry == nullptr) {
+    throw ConfigError(fmt::format("[config] unknown task {}: {}",
+                                  base::in_quotes(task), advice_on_task(task)));
+  }
+  Config config;
+  config.task.name = entry->name;
+  if (entry->kind == kTexts) {
+    texts(config);
+  } else if (entry->kind == kListOps) {
+    list_ops(config);
+  } else if (entry->kind == kImdb) {
+    imdb(config);
+  } else if (entry->image_side == 28) {
+    small_images(config);
+  } else {
+    colour_images(config);
+  }
+  return config;
+}
+
+}  // namespace polyattn::run

@@ -1,0 +1,200 @@
+#include "train/run/fields.h"
+
+#include <algorithm>
+#include <array>
+
+#include "train/run/tasks.h"
+
+namespace polyattn::run {
+namespace {
+
+template <auto kSection, auto kMember>
+Slot slot_of(Config& config) {
+  return &(config.*kSection.*kMember);
+}
+template <auto kMember>
+constexpr auto kTask = slot_of<&Config::task, kMember>;
+template <auto kMember>
+constexpr auto kModel = slot_of<&Config::model, kMember>;
+template <auto kMember>
+constexpr auto kTrain = slot_of<&Config::train, kMember>;
+template <auto kMember>
+constexpr auto kAugment = slot_of<&Config::augment, kMember>;
+template <auto kMember>
+constexpr auto kRecord = slot_of<&Config::record, kMember>;
+
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range above(double low) { return {.low = low, .without_low = true}; }
+constexpr Range from_to(double low, double high) {
+  return {.low = low, .high = high};
+}
+// Shares and probabilities of which there must be a rest.
+constexpr Range kRate = {.low = 0, .high = 1, .without_high = true};
+
+// Beyond these nobody means it, and products of sizes stay within 64 bits.
+constexpr Range kSize = from_to(1, 65536);
+constexpr Range kCount = from_to(1, 1e9);
+constexpr Range kCountOrNone = from_to(0, 1e9);
+
+using Words = std::string_view;
+constexpr auto kTaskNames = [] {
+  std::array<Words, kTasks.size()> names;
+  std::transform(kTasks.begin(), kTasks.end(), names.begin(),
+                 [](const TaskEntry& task) { return task.name; });
+  return names;
+}();
+constexpr std::array<Words, 2> kPoolings = {"class", "mean"};
+constexpr std::array<Words, 2> kPositions = {"learned", "rotary"};
+constexpr std::array<Words, 2> kNorms = {"layer", "rms"};
+constexpr std::array<Words, 3> kQkNorms = {"none", "layer", "rms"};
+constexpr std::array<Words, 3> kLearned = {"none", "shared", "head"};
+constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
+constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
+
+// clang-format off
+constexpr Field kFields[] = {
+    {"task", "name", kTask<&TaskConfig::name>,
+     "what is learned", {}, kTaskNames},
+    {"task", "path", kTask<&TaskConfig::path>,
+     "where the data is; empty: the data cache"},
+    {"task", "train_limit", kTask<&TaskConfig::train_limit>,
+     "use only so many training examples; 0: all", kCountOrNone},
+    {"task", "test_limit", kTask<&TaskConfig::test_limit>,
+     "use only so many test examples; 0: all", kCountOrNone},
+    {"task", "image_size", kTask<&TaskConfig::image_size>,
+     "images from a folder are scaled to this", from_to(1, 4096), {}, kImages},
+    {"task", "context", kTask<&TaskConfig::context>,
+     "tokens of an example; longer reviews are cut",
+     from_to(1, 1 << 20), {}, kTexts | kImdb},
+    {"task", "min_length", kTask<&TaskConfig::min_length>,
+     "shortest expression, in tokens", kSize, {}, kListOps},
+    {"task", "max_length", kTask<&TaskConfig::max_length>,
+     "longest expression, in tokens", kSize, {}, kListOps},
+    {"task", "train_count", kTask<&TaskConfig::train_count>,
+     "expressions to train on", from_to(1, 1e8), {}, kListOps},
+    {"task", "test_count", kTask<&TaskConfig::test_count>,
+     "expressions to test on", from_to(1, 1e8), {}, kListOps},
+
+    {"model", "activation", kModel<&ModelConfig::activation>,
+     "formula of the attention weights, as x^3/sqrt(N)"},
+    {"model", "dim", kModel<&ModelConfig::dim>,
+     "width of the rows, a multiple of heads", kSize},
+    {"model", "depth", kModel<&ModelConfig::depth>,
+     "blocks", from_to(1, 1024)},
+    {"model", "heads", kModel<&ModelConfig::heads>,
+     "heads of the queries", kSize},
+    {"model", "kv_heads", kModel<&ModelConfig::kv_heads>,
+     "heads of keys and values, a divisor of heads; 0: as many",
+     from_to(0, 65536)},
+    {"model", "mlp", kModel<&ModelConfig::mlp>,
+     "hidden width of the mlp", from_to(1, 1 << 20)},
+    {"model", "patch", kModel<&ModelConfig::patch>,
+     "side of a patch, in pixels", from_to(1, 4096), {}, kImages},
+    {"model", "pooling", kModel<&ModelConfig::pooling>,
+     "what the head reads: the class token or the mean of all rows",
+     {}, kPoolings, kImages | kSequences},
+    {"model", "positions", kModel<&ModelConfig::positions>,
+     "how rows know their place", {}, kPositions, kTexts | kSequences},
+    {"model", "norm", kModel<&ModelConfig::norm>,
+     "norm before attention and mlp", {}, kNorms},
+    {"model", "qk_norm", kModel<&ModelConfig::qk_norm>,
+     "norm of each row of q and k", {}, kQkNorms},
+    {"model", "learned_scale", kModel<&ModelConfig::learned_scale>,
+     "learn the scale of the scores, one for each head"},
+    {"model", "learned_coefficients", kModel<&ModelConfig::learned_coefficients>,
+     "learn the polynomial: one for all heads, or one for each",
+     {}, kLearned},
+    {"model", "layer_scale", kModel<&ModelConfig::layer_scale>,
+     "first value of the layer scales; 0: none", from_to(0, 100)},
+    {"model", "initialisation", kModel<&ModelConfig::initialisation>,
+     "first values of the weights", {}, kSchemes},
+    {"model", "qk_gain", kModel<&ModelConfig::qk_gain>,
+     "factor of the first weights of q and k",
+     {.low = 0, .high = 1e6, .without_low = true}},
+    {"model", "dropout", kModel<&ModelConfig::dropout>,
+     "dropout of embedding, attention output and mlp", kRate},
+    {"model", "attention_dropout", kModel<&ModelConfig::attention_dropout>,
+     "dropout of the attention weights; takes memory of N x N", kRate},
+    {"model", "drop_path", kModel<&ModelConfig::drop_path>,
+     "share of branches dropped in the last block", kRate},
+    {"model", "tied", kModel<&ModelConfig::tied>,
+     "the table of the tokens is the output layer too", {}, {}, kTexts},
+
+    {"train", "seed", kTrain<&TrainConfig::seed>,
+     "decides first weights, order and augmentation", at_least(0)},
+    {"train", "threads", kTrain<&TrainConfig::threads>,
+     "threads; 0: all cores", from_to(0, 4096)},
+    {"train", "epochs", kTrain<&TrainConfig::epochs>,
+     "passes over the training data", from_to(0, 1e6)},
+    {"train", "steps", kTrain<&TrainConfig::steps>,
+     "above 0: instead of epochs", kCountOrNone},
+    {"train", "batch", kTrain<&TrainConfig::batch>,
+     "examples in a batch", from_to(1, 1 << 20)},
+    {"train", "accumulate", kTrain<&TrainConfig::accumulate>,
+     "batches in a step", from_to(1, 65536)},
+    {"train", "lr", kTrain<&TrainConfig::lr>,
+     "largest learning rate", above(0)},
+    {"train", "final_lr", kTrain<&TrainConfig::final_lr>,
+     "share of lr that is left at the end", from_to(0, 1)},
+    {"train", "warmup", kTrain<&TrainConfig::warmup>,
+     "share of the steps in which lr grows", kRate},
+    {"train", "weight_decay", kTrain<&TrainConfig::weight_decay>,
+     "weight decay of AdamW", at_least(0)},
+    {"train", "beta1", kTrain<&TrainConfig::beta1>,
+     "decay of the mean gradient, of AdamW", kRate},
+    {"train", "beta2", kTrain<&TrainConfig::beta2>,
+     "decay of the mean square gradient, of AdamW", kRate},
+    {"train", "eps", kTrain<&TrainConfig::eps>,
+     "added to the divisor, of AdamW", above(0)},
+    {"train", "clip", kTrain<&TrainConfig::clip>,
+     "largest norm of the gradient; 0: any", at_least(0)},
+    {"train", "label_smoothing", kTrain<&TrainConfig::label_smoothing>,
+     "share of the target given to all classes alike", kRate},
+    {"train", "ema", kTrain<&TrainConfig::ema>,
+     "decay of averaged weights, which are then tested; 0: none", kRate},
+    {"train", "autocast", kTrain<&TrainConfig::autocast>,
+     "lower precision where torch holds it safe", {}, kAutocasts},
+
+    {"augment", "flip", kAugment<&AugmentConfig::flip>,
+     "mirror half of the images", {}, {}, kImages},
+    {"augment", "crop", kAugment<&AugmentConfig::crop>,
+     "shift images by up to so many pixels", from_to(0, 4096), {}, kImages},
+    {"augment", "mixup", kAugment<&AugmentConfig::mixup>,
+     "alpha of mixup; 0: none", at_least(0), {}, kImages},
+
+    {"record", "every", kRecord<&RecordConfig::every>,
+     "steps between records of the loss", kCount},
+    {"record", "norms", kRecord<&RecordConfig::norms>,
+     "steps between records of the norms; 0: none", kCountOrNone},
+    {"record", "evaluate", kRecord<&RecordConfig::evaluate>,
+     "steps between evaluations; 0: every epoch", kCountOrNone},
+    {"record", "checkpoint", kRecord<&RecordConfig::checkpoint>,
+     "steps between checkpoints; 0: at the end", kCountOrNone},
+    {"record", "keep", kRecord<&RecordConfig::keep>,
+     "checkpoints kept beside the best", kCount},
+    {"record", "tensorboard", kRecord<&RecordConfig::tensorboard>,
+     "write event files for TensorBoard too"},
+};
+// clang-format on
+
+constexpr std::array<Words, 5> kSections = {"task", "model", "train", "augment",
+                                            "record"};
+
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+bool is_retired(std::string_view section, std::string_view key) {
+  return section == "model" && key == "fused";
+}
+
+const Field* find_field(std::string_view section, std::string_view key) {
+  const auto* const found = std::find_if(
+      std::begin(kFields), std::end(kFields),
+      [&](const Field& f) { return f.section == section && f.key == key; });
+  return found == std::end(kFields) ? nullptr : found;
+}
+
+std::span<const std::string_view> section_names() { return kSections; }
+
+}  // namespace polyattn::run

@@ -1,0 +1,117 @@
+// What a run leaves behind, and how it is read again: metrics.jsonl, one JSON
+// object a line, and run.json.
+//
+//   RUN/config.toml      complete and replayable (train/run/config.h)
+//   RUN/run.json         who ran what, where, and how it ended
+//   RUN/metrics.jsonl    below
+//   RUN/maps.json        attention matrices at its end (train/attention_maps.h)
+//   RUN/checkpoints/     train/checkpoint.h
+//
+// Lines of metrics.jsonl have a "kind" and a "step" (finished steps, from 1):
+//   train  epoch, loss, lr, grad_norm, seconds, items_per_second, wait_share
+//   eval   epoch, loss, accuracy (classifiers), bits_per_byte (texts), seconds
+//   norms  tokens (N), and arrays by layer: weight_mean, weight_max,
+//          jacobian_mean, jacobian_max, max_abs_score (each a list by head),
+//          grad_norm, weight_norm (one number a layer)
+//   diverged  loss, grad_norm, what
+// Everything but seconds, items_per_second and wait_share is the same for the
+// same config and number of threads. Numbers that are not finite are written as
+// the strings "nan", "inf", "-inf".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_text.h"
+
+namespace polyattn::run {
+
+// A record cannot be read or written. what() names the file.
+class RecordError : public base::JsonError {
+ public:
+  using base::JsonError::JsonError;
+};
+
+// Appends lines to metrics.jsonl; each is handed to the system when write()
+// returns.
+class MetricsWriter {
+ public:
+  // Cuts the file to `keep_bytes` first (0: empty), which must not be more than
+  // it has.
+  MetricsWriter(const std::filesystem::path& path, std::int64_t keep_bytes);
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
+
+  // An object with kind and step. Numbers that are not finite may be in it.
+  void write(const base::Json& record);
+
+  // Forces what was written to the disk.
+  void sync();
+
+  // The size of the file.
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+  std::int64_t bytes_ = 0;
+};
+
+// All whole lines; a last line that is cut off is left out. Throws RecordError
+// with the line number for anything else that is no object with kind and step.
+std::vector<base::Json> read_metrics(const std::filesystem::path& path);
+
+enum class RunState { kRunning, kFinished, kDiverged, kInterrupted };
+
+struct Divergence {
+  std::int64_t step = 0;
+  std::string what;  // "norm of the attention weights of layer 2: inf"
+
+  bool operator==(const Divergence&) const = default;
+};
+
+// run.json.
+struct RunInfo {
+  RunState state = RunState::kRunning;
+  std::string task;
+  std::string activation;
+  std::int64_t seed = 0;
+  std::int64_t step = 0;   // finished
+  std::int64_t steps = 0;  // planned
+  std::int64_t parameters = 0;
+  std::string version;
+  std::string command;
+  std::string instruction_set;
+  int threads = 0;
+  std::string machine;       // the processor, and its cores
+  std::string started;       // ISO 8601, UTC
+  double train_seconds = 0;  // all sessions of the run together
+  double eval_seconds = 0;
+  double peak_mb = 0;          // resident
+  std::optional<double> loss;  // of the last evaluation
+  std::optional<double> accuracy;
+  std::optional<double> bits_per_byte;
+  std::int64_t tokens = 0;      // N of its attention
+  std::int64_t test_count = 0;  // examples of the evaluation
+  double max_weight_norm = 0;   // over layers, heads and time
+  double max_jacobian_norm = 0;
+  std::optional<Divergence> divergence;
+
+  bool operator==(const RunInfo&) const = default;
+};
+
+std::string name_of(RunState state);  // running, finished, diverged, ...
+
+void write_run_info(const std::filesystem::path& folder, const RunInfo& info);
+// Throws RecordError if it is not there or damaged.
+RunInfo read_run_info(const std::filesystem::path& folder);
+
+// "accuracy 87.12 %, loss 0.353" or "2.41 bits per byte"; for a run that
+// diverged, where and why.
+std::string outcome_text(const RunInfo& info);
+
+}  // namespace polyattn::run

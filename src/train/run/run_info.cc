@@ -1,0 +1,237 @@
+// run.json.
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "base/duration.h"
+#include "base/json_text.h"
+#include "base/message.h"
+#include "base/text_file.h"
+#include "train/run/records.h"
+
+namespace polyattn::run {
+namespace {
+
+// Raised when readers of before would misunderstand the file.
+constexpr int kFormat = 1;
+constexpr std::size_t kMaxBytes = 1 << 20;
+
+constexpr std::array<std::pair<RunState, const char*>, 4> kStates = {{
+    {RunState::kRunning, "running"},
+    {RunState::kFinished, "finished"},
+    {RunState::kDiverged, "diverged"},
+    {RunState::kInterrupted, "interrupted"},
+}};
+
+// Every member once, for writing and for reading.
+template <typename Visitor, typename Info>
+void visit_members(Visitor& visit, Info& info) {
+  visit("state", info.state);
+  visit("task", info.task);
+  visit("activation", info.activation);
+  visit("seed", info.seed);
+  visit("step", info.step);
+  visit("steps", info.steps);
+  visit("parameters", info.parameters);
+  visit("version", info.version);
+  visit("command", info.command);
+  visit("instruction_set", info.instruction_set);
+  visit("threads", info.threads);
+  visit("machine", info.machine);
+  visit("started", info.started);
+  visit("train_seconds", info.train_seconds);
+  visit("eval_seconds", info.eval_seconds);
+  visit("peak_mb", info.peak_mb);
+  visit("loss", info.loss);
+  visit("accuracy", info.accuracy);
+  visit("bits_per_byte", info.bits_per_byte);
+  visit("tokens", info.tokens);
+  visit("test_count", info.test_count);
+  visit("max_weight_norm", info.max_weight_norm);
+  visit("max_jacobian_norm", info.max_jacobian_norm);
+  visit("divergence", info.divergence);
+}
+
+class Printer {
+ public:
+  void operator()(const char* key, RunState state) {
+    json[key] = name_of(state);
+  }
+  void operator()(const char* key, double value) {
+    json[key] = base::number(value);
+  }
+  void operator()(const char* key, const std::optional<double>& value) {
+    json[key] = value ? base::number(*value) : base::Json();
+  }
+  void operator()(const char* key, const std::optional<Divergence>& value) {
+    json[key] = base::Json();
+    if (value) json[key] = {{"step", value->step}, {"what", value->what}};
+  }
+  template <typename Plain>
+  void operator()(const char* key, const Plain& value) {
+    json[key] = value;
+  }
+
+  base::Json json;
+};
+
+class InfoReader {
+ public:
+  InfoReader(const base::Json& json, std::string file)
+      : json_(json), file_(std::move(file)) {}
+
+  void operator()(const char* key, RunState& state) {
+    const auto name = string(json_, key);
+    for (const auto& [candidate, text] : kStates) {
+      if (name != text) continue;
+      state = candidate;
+      return;
+    }
+    refuse(key, fmt::format("is {}, which is no state", base::in_quotes(name)));
+  }
+  void operator()(const char* key, std::string& value) {
+    value = string(json_, key);
+  }
+  void operator()(const char* key, std::int64_t& value) {
+    value = integer(json_, key, std::numeric_limits<std::int64_t>::max());
+  }
+  void operator()(const char* key, int& value) {
+    value =
+        static_cast<int>(integer(json_, key, std::numeric_limits<int>::max()));
+  }
+  void operator()(const char* key, double& value) {
+    const base::Json& json = part(json_, key);
+    try {
+      value = base::number_of(json);
+    } catch (const base::JsonError&) {
+      refuse(key, wrong_type(json, "a number"));
+    }
+  }
+  void operator()(const char* key, std::optional<double>& value) {
+    value.reset();
+    if (is_absent(key)) return;
+    (*this)(key, value.emplace());
+  }
+  void operator()(const char* key, std::optional<Divergence>& value) {
+    value.reset();
+    if (is_absent(key)) return;
+    const base::Json& json = part(json_, key);
+    if (!json.is_object()) refuse(key, wrong_type(json, "an object"));
+    value = Divergence{
+        integer(json, "step", std::numeric_limits<std::int64_t>::max()),
+        string(json, "what")};
+  }
+
+  void check_format() {
+    if (!json_.is_object()) {
+      throw RecordError(fmt::format("[run] {}: it is no JSON object", file_));
+    }
+    const std::int64_t format = integer(json_, "format", 1'000'000);
+    if (format == kFormat) return;
+    refuse("format", fmt::format("is {}, but this version of polyattn reads {}",
+                                 format, kFormat));
+  }
+
+ private:
+  [[noreturn]] void refuse(const char* key, const std::string& why) const {
+    throw RecordError(fmt::format("[run] {}: \"{}\" {}", file_, key, why));
+  }
+
+  static std::string wrong_type(const base::Json& json, const char* wanted) {
+    return fmt::format("is of type {}, must be {}", json.type_name(), wanted);
+  }
+
+  bool is_absent(const char* key) const {
+    return !json_.contains(key) || json_[key].is_null();
+  }
+
+  const base::Json& part(const base::Json& object, const char* key) const {
+    const auto found = object.find(key);
+    if (found == object.end()) refuse(key, "is missing");
+    return *found;
+  }
+
+  std::string string(const base::Json& object, const char* key) const {
+    const base::Json& json = part(object, key);
+    if (!json.is_string()) refuse(key, wrong_type(json, "a string"));
+    return json.get<std::string>();
+  }
+
+  // All integers of the file are counts.
+  std::int64_t integer(const base::Json& object, const char* key,
+                       std::int64_t max) const {
+    const base::Json& json = part(object, key);
+    if (!json.is_number_integer()) refuse(key, wrong_type(json, "an integer"));
+    if (!json.is_number_unsigned() ||
+        json.get<std::uint64_t>() > static_cast<std::uint64_t>(max)) {
+      refuse(key, fmt::format("is {}, must be from 0 to {}", json.dump(), max));
+    }
+    return json.get<std::int64_t>();
+  }
+
+  const base::Json& json_;
+  std::string file_;
+};
+
+}  // namespace
+
+std::string name_of(RunState state) {
+  for (const auto& [candidate, text] : kStates) {
+    if (candidate == state) return text;
+  }
+  return "unknown";
+}
+
+void write_run_info(const std::filesystem::path& folder, const RunInfo& info) {
+  Printer printer;
+  printer.json["format"] = kFormat;
+  visit_members(printer, info);
+  const std::string text = printer.json.dump(
+      2, ' ', /*ensure_ascii=*/false, base::Json::error_handler_t::replace);
+  try {
+    base::write_text_file(folder / "run.json", text + "\n");
+  } catch (const std::system_error& error) {
+    throw RecordError(fmt::format("[run] {}", error.what()));
+  }
+}
+
+RunInfo read_run_info(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "run.json";
+  base::Json json;
+  try {
+    json = base::parse_json(base::read_text_file(path, kMaxBytes));
+  } catch (const base::JsonError& error) {
+    throw RecordError(fmt::format("[run] {}: {}", path.string(), error.what()));
+  } catch (const std::runtime_error& error) {
+    throw RecordError(fmt::format("[run] {}", error.what()));
+  }
+  InfoReader reader(json, path.string());
+  reader.check_format();
+  RunInfo info;
+  visit_members(reader, info);
+  return info;
+}
+
+std::string outcome_text(const RunInfo& info) {
+  if (info.divergence) {
+    return fmt::format("diverged at step {}: {}", info.divergence->step,
+                       info.divergence->what);
+  }
+  std::string text;
+  if (info.bits_per_byte) {
+    text = fmt::format("{:.3f} bits per byte", *info.bits_per_byte);
+  } else if (info.accuracy && info.loss) {
+    text = fmt::format("accuracy {:.2f} %, loss {:.3f}", 100 * *info.accuracy,
+                       *info.loss);
+  }
+  if (info.state == RunState::kInterrupted) {
+    text = fmt::format("interrupted at step {} of {}", info.step, info.steps);
+  }
+  return fmt::format("{}, {} of training", text,
+                     base::duration_text(info.train_seconds));
+}
+
+}  // namespace polyattn::run

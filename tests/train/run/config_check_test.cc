@@ -1,0 +1,199 @@
+// Ranges, choices, and what must agree.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support.h"
+#include "train/run/config.h"
+#include "train/run/fields.h"
+
+namespace polyattn::run {
+namespace config_check_test {
+
+// With the defaults of the task and these settings.
+std::string refusal(const std::string& task,
+                    const std::vector<std::string>& sets) {
+  return test::message_of<ConfigError>([&] {
+    std::vector<Setting> settings = test::settings_of(sets);
+    settings.push_back({"task.name", task});
+    parse_config("", "defaults", settings);
+  });
+}
+
+struct OutOfRange {
+  const char* set;
+  const char* message;
+};
+
+TEST(ConfigRanges, AreHeld) {
+  const std::vector<OutOfRange> cases = {
+      OutOfRange{"train.lr=0", "train.lr is 0.0, must be above 0"},
+      OutOfRange{"train.lr=-1e-3", "train.lr is -0.001, must be above 0"},
+      OutOfRange{"train.lr=nan", "train.lr is nan, must be finite"},
+      OutOfRange{"train.clip=inf", "train.clip is inf, must be finite"},
+      OutOfRange{"train.clip=-1", "train.clip is -1.0, must be at least 0"},
+      OutOfRange{"train.warmup=1",
+                 "train.warmup is 1.0, must be from 0 to below 1"},
+      OutOfRange{"model.dropout=1",
+                 "model.dropout is 1.0, must be from 0 to below 1"},
+      OutOfRange{"train.beta2=1",
+                 "train.beta2 is 1.0, must be from 0 to below 1"},
+      OutOfRange{"train.final_lr=1.5",
+                 "train.final_lr is 1.5, must be from 0 to 1"},
+      OutOfRange{"train.batch=0",
+                 "train.batch is 0, must be from 1 to 1048576"},
+      OutOfRange{"train.seed=-1", "train.seed is -1, must be at least 0"},
+      OutOfRange{"train.steps=-1",
+                 "train.steps is -1, must be from 0 to 1000000000"},
+      OutOfRange{"model.heads=0", "model.heads is 0, must be from 1 to 65536"},
+      OutOfRange{"model.depth=0", "model.depth is 0, must be from 1 to 1024"},
+      OutOfRange{"model.kv_heads=-1",
+                 "model.kv_heads is -1, must be from 0 to 65536"},
+      OutOfRange{"model.patch=0", "model.patch is 0, must be from 1 to 4096"},
+      OutOfRange{"model.qk_gain=0",
+                 "model.qk_gain is 0.0, must be above 0 to 1000000"},
+      OutOfRange{"record.every=0",
+                 "record.every is 0, must be from 1 to 1000000000"},
+      OutOfRange{"record.keep=0",
+                 "record.keep is 0, must be from 1 to 1000000000"},
+      OutOfRange{"augment.mixup=-0.1",
+                 "augment.mixup is -0.1, must be at least 0"},
+      OutOfRange{"model.norm=layr",
+                 "model.norm is \"layr\", must be one of layer, rms; did you "
+                 "mean layer?"},
+      OutOfRange{"model.pooling=max",
+                 "model.pooling is \"max\", must be one of class, mean"},
+      OutOfRange{"model.qk_norm=batch",
+                 "model.qk_norm is \"batch\", must be one of none, layer, "
+                 "rms"},
+      OutOfRange{"model.learned_coefficients=heads",
+                 "model.learned_coefficients is \"heads\", must be one of "
+                 "none, shared, head; did you mean head?"},
+      OutOfRange{"model.initialisation=kaiming",
+                 "model.initialisation is \"kaiming\", must be one of torch, "
+                 "vit, gpt2, xavier"},
+      OutOfRange{"train.autocast=fp16",
+                 "train.autocast is \"fp16\", must be one of none, bf16"}};
+  for (const OutOfRange& c : cases) {
+    EXPECT_EQ(refusal("mnist", {c.set}),
+              std::string("[config] --set: ") + c.message);
+  }
+}
+
+// Every field refuses what lies outside of its range, whatever that is.
+TEST(ConfigRanges, EveryNumberHasOne) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const Field& field : fields()) {
+    Config config = default_config("mnist");
+    const Value value = field.get(config);
+    if (std::holds_alternative<double>(value)) {
+      for (const double bad : {kInfinity, -kInfinity, std::nan("")}) {
+        field.set(config, bad);
+        EXPECT_THROW(check_config(config), ConfigError) << field.name();
+      }
+    } else if (std::holds_alternative<std::int64_t>(value)) {
+      field.set(config, std::int64_t{-1});
+      EXPECT_THROW(check_config(config), ConfigError) << field.name();
+    }
+  }
+}
+
+TEST(ConfigAgreement, DimAndHeads) {
+  EXPECT_EQ(refusal("mnist", {"model.dim=65"}),
+            "[config] --set: model.dim 65 is not a multiple of model.heads 2");
+  EXPECT_EQ(refusal("mnist", {"model.heads=3"}),
+            "[config] defaults: model.dim 64 is not a multiple of model.heads "
+            "3");
+  EXPECT_EQ(refusal("mnist", {"model.kv_heads=3"}),
+            "[config] defaults: model.heads 2 is not a multiple of "
+            "model.kv_heads 3");
+  EXPECT_EQ(refusal("mnist", {"model.kv_heads=8"}),
+            "[config] defaults: model.heads 2 is not a multiple of "
+            "model.kv_heads 8");
+  EXPECT_EQ(refusal("mnist", {"model.kv_heads=2"}), "");
+  EXPECT_EQ(refusal("sotu", {"model.dim=4"}),
+            "[config] defaults: model.positions is rotary, which needs heads "
+            "at least 2 wide, but model.dim / model.heads is 1");
+}
+
+TEST(ConfigAgreement, ImageAndPatch) {
+  EXPECT_EQ(refusal("mnist", {"model.patch=8"}),
+            "[config] --set: model.patch 8 does not divide the 28 pixels of "
+            "mnist");
+  EXPECT_EQ(refusal("cifar10", {"model.patch=8"}), "");
+  EXPECT_EQ(refusal("cifar10", {"model.patch=7"}),
+            "[config] --set: model.patch 7 does not divide the 32 pixels of "
+            "cifar10");
+  EXPECT_EQ(refusal("images", {"task.image_size=33"}),
+            "[config] defaults: model.patch 4 does not divide task.image_size "
+            "33");
+  // The files of a path may be of any size.
+  EXPECT_EQ(refusal("mnist", {"model.patch=8", "task.path=x"}), "");
+}
+
+TEST(ConfigAgreement, StepsOrEpochs) {
+  EXPECT_EQ(refusal("mnist", {"train.epochs=0"}),
+            "[config] --set: train.epochs and train.steps are both 0: one must "
+            "be above 0");
+  EXPECT_EQ(refusal("mnist", {"train.epochs=0", "train.steps=1"}), "");
+}
+
+TEST(ConfigAgreement, Lengths) {
+  EXPECT_EQ(refusal("listops", {"task.min_length=300"}),
+            "[config] --set: task.min_length 300 is above task.max_length 256");
+}
+
+TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
+  EXPECT_EQ(refusal("sotu", {"augment.flip=true"}),
+            "[config] --set: augment.flip means nothing to the task sotu (only "
+            "to fashion-mnist, mnist, cifar10, images): leave it out");
+  EXPECT_EQ(refusal("mnist", {"task.context=100"}),
+            "[config] --set: task.context means nothing to the task mnist "
+            "(only to sotu, text, imdb): leave it out");
+  EXPECT_EQ(refusal("cifar10", {"model.positions=rotary"}),
+            "[config] --set: model.positions means nothing to the task cifar10 "
+            "(only to sotu, text, listops, imdb): leave it out");
+  // With its default it may stand there, as in the config.toml of a run.
+  EXPECT_EQ(refusal("sotu", {"augment.flip=false"}), "");
+}
+
+TEST(ConfigActivation, ErrorsPointAtTheColumn) {
+  EXPECT_EQ(refusal("mnist", {"model.activation=x^^3"}),
+            "[config] --set: model.activation: [formula] a power is a whole "
+            "number, as in x^3\n"
+            "    x^^3\n"
+            "      ^");
+  EXPECT_NE(refusal("mnist", {"model.activation="}), "");
+  EXPECT_NE(refusal("mnist", {"model.activation=softmx"}), "");
+}
+
+TEST(ConfigActivation, LearnedCoefficientsAreForPolynomials) {
+  const std::string learned = "model.learned_coefficients=head";
+  EXPECT_EQ(refusal("mnist", {learned, "model.activation=sigmoid"}),
+            "[config] --set: model.learned_coefficients is head, but "
+            "model.activation sigmoid is no polynomial");
+  EXPECT_NE(refusal("mnist", {learned}), "");
+  EXPECT_EQ(refusal("mnist", {learned, "model.activation=x^3/sqrt(N)"}), "");
+}
+
+TEST(ConfigCheck, NamesTheKeyWithoutASource) {
+  Config config = default_config("mnist");
+  config.train.lr = 0;
+  config.model.norm = "x";
+  EXPECT_EQ(test::message_of<ConfigError>([&] { check_config(config); }),
+            "[config] 2 problems:\n"
+            "  model.norm is \"x\", must be one of layer, rms\n"
+            "  train.lr is 0.0, must be above 0");
+  config = default_config("mnist");
+  config.task.name = "cifar";
+  EXPECT_EQ(test::message_of<ConfigError>([&] { check_config(config); }),
+            "[config] task.name is \"cifar\", must be one of fashion-mnist, "
+            "mnist, cifar10, images, sotu, text, listops, imdb; did you mean "
+            "cifar10?");
+}
+
+}  // namespace config_check_test
+}  // namespace polyattn::run

@@ -1,0 +1,35 @@
+// Files and messages for the tests of runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.h"
+#include "train/run/config.h"
+
+namespace polyattn::run::test {
+
+using polyattn::test::read_text;
+using polyattn::test::TemporaryFolder;
+using polyattn::test::write_text;
+
+inline std::vector<Setting> settings_of(const std::vector<std::string>& texts) {
+  std::vector<Setting> settings;
+  settings.reserve(texts.size());
+  for (const std::string& text : texts) settings.push_back(parse_setting(text));
+  return settings;
+}
+
+// The message of the exception of this type; empty if there is none.
+template <typename Error>
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace polyattn::run::test
