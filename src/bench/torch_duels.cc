@@ -3,13 +3,15 @@
 #include <ATen/Version.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <memory>
 #include <stdexcept>
 
 #include "base/machine.h"
+#include "bench/eager_attention.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/torch/attention.h"
 
@@ -154,9 +156,10 @@ constexpr std::int64_t kImages = 16, kTokens = 197, kTinyDim = 192,
 
 nn::Block tiny_block(const std::string& activation, bool fused) {
   nn::BlockOptions options(kTinyDim, kTinyHeads);
-  options.attention().activation(activation).fused(fused);
-  options.mlp().fused(fused);
-  return nn::Block(options);
+  options.attention().activation(activation);
+  nn::Block block(options);
+  if (!fused) make_eager(*block);
+  return block;
 }
 
 void copy_parameters(nn::Block from, nn::Block to) {

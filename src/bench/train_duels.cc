@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/eager_attention.h"
 #include "train/adamw.h"
 #include "train/examples.h"
 #include "train/network.h"
@@ -99,6 +100,8 @@ class Rig {
     return result.loss;
   }
 
+  torch::nn::Module& module() { return network_->module(); }
+
   std::int64_t items() const { return first_.items; }
 
  private:
@@ -137,8 +140,8 @@ TorchDuel step_duel(const std::string& name, const run::Config& config,
     own.train.seed = static_cast<std::int64_t>(seed);
     const auto data = make_data(seed);
     auto ours = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
-    own.model.fused = false;
     auto theirs = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
+    make_eager(theirs->module());
     check_losses(duel.name, ours->step(), theirs->step());
     return {[ours] { ours->step(); }, [theirs] { theirs->step(); }};
   };

@@ -57,7 +57,7 @@ std::vector<nn::BlockImpl*> blocks_of(torch::nn::Module& module) {
 
 void watch(torch::nn::Module& module, bool on) {
   for (nn::AttentionImpl* layer : nn::attention_layers(module)) {
-    if (layer->options.fused()) layer->watch_norms(on);
+    layer->watch_norms(on);
   }
 }
 

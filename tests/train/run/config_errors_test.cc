@@ -125,7 +125,7 @@ TEST(ConfigProblems, AllAreToldAtOnce) {
             "activation, dim, depth, heads, kv_heads, mlp, patch, pooling, "
             "positions, norm, qk_norm, learned_scale, learned_coefficients, "
             "layer_scale, initialisation, qk_gain, dropout, attention_dropout, "
-            "drop_path, tied, fused\n"
+            "drop_path, tied\n"
             "  --set: train.batch is a string \"x\", must be an integer");
 }
 
