@@ -72,8 +72,8 @@ TEST(Verdict, OneSeedTellsNoMoreThanItsTestSet) {
   EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.874), run_of("x", 1, 0.871)}),
             "x reaches 87.1 % against 87.4 % for softmax: 0.3 points less, "
             "with one seed, which cannot tell more than the sampling error of "
-            "the test set (0.9 points for 10000 examples, 95 %): no difference "
-            "can be told.");
+            "the test set (0.9 points for 10000 examples, 95 %): no "
+            "significant difference.");
   EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.874), run_of("x", 1, 0.5)}),
             "x reaches 50.0 % against 87.4 % for softmax: 37.4 points less, "
             "with one seed, which cannot tell more than the sampling error of "
@@ -129,7 +129,7 @@ TEST(Verdict, ManyAreCounted) {
   EXPECT_EQ(verdict_of(runs),
             "x reaches 90.50 % against 50.50 % for softmax: 40.00 points more "
             "(95 % interval +40.00 to +40.00, 2 seeds): better. Of the 4 "
-            "others 1 better, 2 worse, 1 not told apart.");
+            "others 1 better, 2 worse, 1 without a significant difference.");
 }
 
 TEST(Verdict, MeansAreThoseOfThePairs) {
