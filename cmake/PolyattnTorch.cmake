@@ -37,8 +37,7 @@ target_precompile_headers(polyattn_torch_headers PRIVATE
 # What calls torch's ops and the kernels of the core spends no time of its own: in
 # a release it is compiled for a quick build. Files with loops of their own say so
 # (polyattn_hot_sources); gcc crashes on a precompiled header of another level.
-set(polyattn_glue_level $<$<CONFIG:Release>:-O1>)
-target_compile_options(polyattn_torch_headers PRIVATE ${polyattn_glue_level})
+polyattn_light_optimisation(polyattn_torch_headers)
 
 function(polyattn_hot_sources)
   set_source_files_properties(${ARGN} PROPERTIES
@@ -49,7 +48,7 @@ endfunction()
 # What a target that uses torch has in common with the others.
 function(polyattn_torch_target name)
   polyattn_target(${name})
-  target_compile_options(${name} PRIVATE ${polyattn_glue_level})
+  polyattn_light_optimisation(${name})
   # gcc takes the precompiled header only under the flags it was made with, and
   # CMake would give -fPIE to programs.
   get_target_property(type ${name} TYPE)
