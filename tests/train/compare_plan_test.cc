@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "base/child_process.h"
 #include "base/duration.h"
 #include "base/program.h"
 #include "cli/training_options.h"
@@ -161,50 +160,6 @@ TEST(StatusText, ShowsWhatThereIs) {
   status.last->bits_per_byte = 2.5;
   EXPECT_EQ(status_text(status),
             "step 300/900  loss 0.512  2.500 bits/byte  1830 images/s");
-}
-
-std::vector<base::Json> all_messages(base::ChildProcess& child) {
-  std::vector<base::Json> all;
-  while (!child.ended()) {
-    const auto some = child.receive();
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  return all;
-}
-
-TEST(base::ChildProcess, TellsInOrder) {
-  base::ChildProcess child([](base::ChildProcess::Out& out) {
-    for (int i = 0; i < 20000; ++i) out.send({{"n", i}});
-  });
-  const auto messages = all_messages(child);
-  EXPECT_EQ(child.wait(), 0);
-  ASSERT_EQ(messages.size(), 20000U);
-  for (int i = 0; i < 20000; ++i) {
-    ASSERT_EQ(messages[static_cast<std::size_t>(i)].at("n"), i);
-  }
-}
-
-TEST(base::ChildProcess, WhatItThrowsIsAMessage) {
-  base::ChildProcess child([](base::ChildProcess::Out&) -> void {
-    throw std::runtime_error("no luck");
-  });
-  const auto messages = all_messages(child);
-  EXPECT_EQ(child.wait(), 1);
-  ASSERT_EQ(messages.size(), 1U);
-  EXPECT_EQ(messages[0].at("error"), "no luck");
-}
-
-TEST(base::ChildProcess, ASignalEndsIt) {
-  base::ChildProcess child([](base::ChildProcess::Out& out) {
-    out.send({{"ready", true}});
-    for (;;) ::pause();
-  });
-  ASSERT_EQ(child.receive().size(), 1U);
-  child.signal(SIGKILL);
-  EXPECT_TRUE(all_messages(child).empty());
-  const int code = child.wait();
-  EXPECT_EQ(code, -SIGKILL);
-  EXPECT_EQ(base::ChildProcess::describe(code), "signal 9");
 }
 
 }  // namespace
