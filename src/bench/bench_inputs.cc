@@ -2,7 +2,8 @@
 
 #include <cstring>
 #include <new>
-#include <random>
+
+#include "base/random.h"
 
 namespace polyattn::bench {
 namespace {
@@ -20,11 +21,10 @@ Array::Array(DType dtype, const Extents& size) : dtype_(dtype), size_(size) {
 }
 
 void Array::fill_normal(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
+  base::Random random(seed);
   const std::int64_t count = element_count(size_);
   for (std::int64_t i = 0; i < count; ++i) {
-    store_element(data_.get(), dtype_, i, normal(random));
+    store_element(data_.get(), dtype_, i, static_cast<float>(random.normal()));
   }
 }
 

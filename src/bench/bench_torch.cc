@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/process.h"
 #include "base/program.h"
-#include "base/subprocess.h"
 #include "bench/torch_duels.h"
 #include "bench/train_duels.h"
 

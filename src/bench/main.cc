@@ -1,7 +1,6 @@
 // polyattn-bench: called by `polyattn bench`.
 #include <CLI/CLI.hpp>
 
-#include "base/program.h"
 #include "bench/bench.h"
 #include "cli/program.h"
 
@@ -11,12 +10,8 @@ int main(int argc, char** argv) {
                  "polyattn"};
     app.require_subcommand(1);
     polyattn::bench::BenchCommand bench(app);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? polyattn::base::kExitDone
-                                  : polyattn::base::kExitUsage;
-    }
+    const auto code = polyattn::cli::parse_arguments(app, argc, argv);
+    if (code) return *code;
     polyattn::cli::use_kept_costs();
     return bench.run();
   });

@@ -1,8 +1,9 @@
 #include "bench/sgemm.h"
 
 #include <chrono>
-#include <random>
 #include <stdexcept>
+
+#include "base/random.h"
 
 #ifdef POLYATTN_HAVE_OPENBLAS
 #include <cblas.h>
@@ -48,10 +49,9 @@ void sgemm(const Sgemm&) {
 
 SgemmYardstick::SgemmYardstick(std::int64_t size, std::uint64_t seed)
     : size_(size), a_(size * size), b_(size * size), c_(size * size) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  for (float& value : a_) value = normal(random);
-  for (float& value : b_) value = normal(random);
+  base::Random random(seed);
+  for (float& value : a_) value = static_cast<float>(random.normal());
+  for (float& value : b_) value = static_cast<float>(random.normal());
 }
 
 double SgemmYardstick::gflops(int threads) {

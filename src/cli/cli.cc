@@ -54,11 +54,7 @@ int dispatch(int argc, const char* const* argv,
   commands.push_back(std::make_unique<PlanCommand>(app));
   app.add_subcommand("bench", "Measure attention against OpenBLAS or libtorch");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
-  }
+  if (const auto code = parse_arguments(app, argc, argv)) return *code;
   if (version) {
     base::print_text(version_line("polyattn"));
     return base::kExitDone;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <malloc.h>
 
+#include <CLI/CLI.hpp>
 #include <exception>
 #include <limits>
 #include <new>
@@ -25,6 +26,26 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+std::string refusal_of_octal(const std::string& text) {
+  const std::size_t sign = text.find_first_of("+-") == 0 ? 1 : 0;
+  const bool octal = text.size() > sign + 1 && text[sign] == '0' &&
+                     text[sign + 1] >= '0' && text[sign + 1] <= '9';
+  return octal
+             ? fmt::format("{} begins with 0: write integers without it", text)
+             : "";
+}
+
+void refuse_octal(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("INT") || type.starts_with("UINT")) {
+      option->check(CLI::Validator(refusal_of_octal, ""));
+    }
+  }
+  const auto every = [](const CLI::App*) { return true; };
+  for (CLI::App* command : app.get_subcommands(every)) refuse_octal(*command);
 }
 
 }  // namespace
@@ -53,6 +74,17 @@ std::string version_line(const std::string& program) {
                      program, base::version_number(), checked_target(),
                      fmt::join(supported_targets(), ", "),
                      base::hardware_threads());
+}
+
+std::optional<int> parse_arguments(CLI::App& app, int argc,
+                                   const char* const* argv) {
+  refuse_octal(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
+  }
+  return std::nullopt;
 }
 
 int run_program(const std::string& program, const std::function<int()>& work) {

@@ -2,7 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace polyattn::cli {
 
@@ -16,6 +21,12 @@ void use_kept_costs();
 
 // "polyattn 0.1.0 (avx2; supported: ...; hardware threads: 2)", and a line end.
 std::string version_line(const std::string& program);
+
+// Parses the command line. Integers that begin with 0 are refused: CLI11 2.1
+// would take 010 for 8. An exit code if there is nothing left to do, after
+// --help or an error, which is printed.
+std::optional<int> parse_arguments(CLI::App& app, int argc,
+                                   const char* const* argv);
 
 // The exit code of `work`, which gives one of its own; or, if it throws, that
 // of the error, which is printed as "PROGRAM: what".
