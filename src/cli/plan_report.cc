@@ -104,7 +104,7 @@ std::string sources_text() {
   const std::string wish = wish_for_path();
   return fmt::format(
       "Times are predictions for one thread and f32; a state is that of one "
-      "sequence and\nkey head. `polyattn bench --calibrate` measures anew "
+      "sequence and\nkey head. `polyattn bench calibrate` measures again "
       "what they follow from, which\n{}\n"
       "POLYATTN_PLAN=dense, linear or auto overrides the choice; {}.\n",
       file.empty() ? "now are costs of another machine, as no file can be kept."
