@@ -7,6 +7,7 @@
 #include "bench/report.h"
 #include "bench/sgemm.h"
 #include "bench/table.h"
+#include "polyattn/target.h"
 
 namespace polyattn::bench {
 namespace {
@@ -39,8 +40,9 @@ std::string sgemm_line(const std::map<int, double>& rates) {
     parts.push_back(
         fmt::format("{:.1f} Gflop/s with {}", rate, threads_text(threads)));
   }
-  return fmt::format("sgemm ({}): {}\n", sgemm_library(),
-                     fmt::join(parts, ", "));
+  return fmt::format(
+      "sgemm ({}): {}\n{}", sgemm_library(), fmt::join(parts, ", "),
+      sgemm_caution(sgemm_library(), supported_targets().front()));
 }
 
 // Threads that did not even help sgemm had no core of their own.
