@@ -54,7 +54,8 @@ int dispatch(int argc, const char* const* argv,
   commands.push_back(std::make_unique<PlanCommand>(app));
   app.add_subcommand("bench", "Measure attention against OpenBLAS or libtorch");
 
-  if (const auto code = parse_arguments(app, argc, argv)) return *code;
+  if (const auto code = parse_arguments(app, {argv + 1, argv + argc}))
+    return *code;
   if (version) {
     base::print_text(version_line("polyattn"));
     return base::kExitDone;

@@ -5,10 +5,14 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <new>
+#include <sstream>
+#include <utility>
 
+#include "base/output.h"
 #include "base/program.h"
 #include "polyattn/activation.h"
 #include "polyattn/plan.h"
@@ -76,13 +80,18 @@ std::string version_line(const std::string& program) {
                      base::hardware_threads());
 }
 
-std::optional<int> parse_arguments(CLI::App& app, int argc,
-                                   const char* const* argv) {
+std::optional<int> parse_arguments(CLI::App& app,
+                                   std::vector<std::string> arguments) {
   refuse_octal(app);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
+    std::ostringstream out;
+    const int code = app.exit(error, out);
+    // Help that could not be written is no help.
+    base::print_text(out.str());
+    return code == 0 ? base::kExitDone : base::kExitUsage;
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -25,8 +26,8 @@ std::string version_line(const std::string& program);
 // Parses the command line. Integers that begin with 0 are refused: CLI11 2.1
 // would take 010 for 8. An exit code if there is nothing left to do, after
 // --help or an error, which is printed.
-std::optional<int> parse_arguments(CLI::App& app, int argc,
-                                   const char* const* argv);
+std::optional<int> parse_arguments(CLI::App& app,
+                                   std::vector<std::string> arguments);
 
 // The exit code of `work`, which gives one of its own; or, if it throws, that
 // of the error, which is printed as "PROGRAM: what".

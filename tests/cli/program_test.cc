@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,9 +23,8 @@ struct Parsed {
     command.add_option("--list", list)->delimiter(',');
     command.add_option("--rate", rate);
     command.add_option("--name", text);
-    const std::array<const char*, 4> argv = {"program", "go", name, value};
     testing::internal::CaptureStderr();
-    code = parse_arguments(app, argv.size(), argv.data());
+    code = parse_arguments(app, {"go", name, value});
     message = testing::internal::GetCapturedStderr();
   }
 
