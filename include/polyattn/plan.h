@@ -10,8 +10,8 @@
 //
 // To use the costs of this machine:
 //
-//   set_path_costs(measure_path_costs());      // or, after `polyattn bench
-//   set_path_costs(read_path_costs_file());    // --calibrate` has kept them
+//   set_path_costs(measure_path_costs());      // or, once `bench calibrate`
+//   set_path_costs(read_path_costs_file());    // has kept them
 //
 // and to decide in another process as in this one:
 //
