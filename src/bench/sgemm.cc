@@ -47,6 +47,17 @@ void sgemm(const Matrix&, const Matrix&, float*, float) {
 
 #endif
 
+std::string sgemm_caution(const std::string& library,
+                          const std::string& target) {
+  if (!library.ends_with(", Prescott") || !target.starts_with("avx")) return "";
+  const std::string core = target == "avx2" ? "Haswell" : "SkylakeX";
+  return "note: OpenBLAS does not know this processor and took its slowest "
+         "kernels, so ratios to\n      sgemm, to materialised attention and to "
+         "a libtorch that uses it mean little: run\n      again with "
+         "OPENBLAS_CORETYPE=" +
+         core + "\n";
+}
+
 Matrix transpose(Matrix matrix) {
   matrix.transposed = !matrix.transposed;
   return matrix;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/sgemm.h"
+
 namespace polyattn::bench::report_test {
 namespace {
 
@@ -28,9 +30,20 @@ TEST(Report, SaysWhenTheCoresWereBusy) {
     two.sgemm = exactly(rate_of_two);
     return report_text({{one, two}}, false);
   };
-  EXPECT_FALSE(holds(text(190), "note:")) << text(190);
+  EXPECT_FALSE(holds(text(190), "note: sgemm gained")) << text(190);
   EXPECT_TRUE(holds(text(110), "note: sgemm gained only 1.10× from 2 threads"))
       << text(110);
+}
+
+TEST(Report, SaysWhenOpenBlasDoesNotKnowTheProcessor) {
+  const auto caution = [](const char* core, const char* target) {
+    return sgemm_caution(std::string("OpenBLAS 0.3.21, ") + core, target);
+  };
+  EXPECT_TRUE(holds(caution("Prescott", "avx3"), "CORETYPE=SkylakeX\n"));
+  EXPECT_TRUE(holds(caution("Prescott", "avx2"), "CORETYPE=Haswell\n"));
+  EXPECT_EQ(caution("Prescott", "sse2"), "");
+  EXPECT_EQ(caution("Zen", "avx2"), "");
+  EXPECT_EQ(sgemm_caution("", "avx2"), "");
 }
 
 TEST(Report, TextHasTheTableAndTheVerdict) {
