@@ -138,9 +138,11 @@ std::string planner_text(std::vector<PlannerRow> rows) {
 
 std::string report_text(const Report& report, bool colours) {
   const auto rates = sgemm_rates(report.rows);
-  std::string text = sgemm_line(rates) + busy_note(rates) +
-                     legend(report.rows) + "\n" +
-                     table_text(report.rows, colours);
+  std::string text =
+      sgemm_line(rates) +
+      sgemm_caution(sgemm_library(), supported_targets().front()) +
+      busy_note(rates) + legend(report.rows) + "\n" +
+      table_text(report.rows, colours);
   if (!report.accuracy.empty()) text += accuracy_text(report.accuracy);
   if (!report.overflow.empty()) text += overflow_text(report.overflow);
   return text + planner_text(report.planner) + verdict(report.rows);

@@ -52,8 +52,9 @@ std::string sgemm_caution(const std::string& library,
   if (!library.ends_with(", Prescott") || !target.starts_with("avx")) return "";
   const std::string core = target == "avx2" ? "Haswell" : "SkylakeX";
   return "note: OpenBLAS does not know this processor and took its slowest "
-         "kernels, so ratios to\n      sgemm and speed-ups mean little: run "
-         "again with OPENBLAS_CORETYPE=" +
+         "kernels, so ratios to\n      sgemm, to materialised attention and to "
+         "a libtorch that uses it mean little: run\n      again with "
+         "OPENBLAS_CORETYPE=" +
          core + "\n";
 }
 
