@@ -58,7 +58,7 @@ class Trainer {
 Trainer::Trainer(const Job& job)
     : job_(job),
       config_(job.config),
-      folder_(job.folder, job.config, job.resume),
+      folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       shape_(shape_of(*job.data, job.config.task)),
       examples_(make_examples(job.data, job.config)),
       network_(make_network(job.config, shape_)),
@@ -118,6 +118,7 @@ bool Trainer::step(Prefetcher& batches) {
   const bool watch =
       norms > 0 && (done == 0 || done + 1 == steps_ || (done + 1) % norms == 0);
   const StepResult result = stepper_.make(batches, done, watch);
+  folder_.keep();
   if (result.diverged) {
     log_.write_divergence(result);
     return false;
@@ -139,6 +140,7 @@ run::RunInfo Trainer::run() {
   while (log_.progress().step < steps_) {
     if (job_.stop()) {
       log_.save();
+      folder_.keep();
       log_.set_state(run::RunState::kInterrupted);
       return log_.info();
     }
@@ -171,7 +173,8 @@ std::optional<run::RunInfo> ended_run(const Job& job) {
   const bool ended = info.state == run::RunState::kFinished ||
                      info.state == run::RunState::kDiverged;
   if (!ended) return std::nullopt;
-  const RunFolder same_config(job.folder, job.config, true);
+  const RunFolder same_config(job.folder, job.config,
+                              {.resume = true, .warn = job.warn});
   return info;
 }
 
