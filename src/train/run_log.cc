@@ -1,5 +1,7 @@
 #include "train/run_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -29,52 +31,80 @@ models::NamedTensors weights_of(const torch::nn::Module& module,
 
 }  // namespace
 
-RunLog::RunLog(const Job& job, Network& network, AdamW& optimizer)
+RunLog::RunLog(const Job& job, const Facts& facts, Network& network,
+               AdamW& optimizer)
     : job_(job),
       network_(network),
       optimizer_(optimizer),
+      facts_(facts),
       checkpoints_(job.folder / "checkpoints", job.config.record.keep) {
   restore();
-}
-
-void RunLog::restore() {
-  std::vector<std::string> damaged;
-  const auto checkpoint = checkpoints_.latest(damaged);
-  for (const std::string& line : damaged) {
-    job_.warn("a checkpoint cannot be read and is left out: " + line);
-  }
-  if (!checkpoint) return;
-  models::load_state(network_.module(),
-                     without_prefix(checkpoint->tensors, "model."));
-  optimizer_.load_state(checkpoint->tensors, checkpoint->progress.step);
-  progress_ = checkpoint->progress;
-  saved_step_ = progress_.step;
-}
-
-void RunLog::begin(const Facts& facts) {
-  const auto& [task, model, train, augment, record] = job_.config;
-  facts_ = facts;
   recorder_ = std::make_unique<Recorder>(
       Recorder::Options{.folder = job_.folder,
                         .keep_bytes = progress_.metrics_bytes,
                         .step = progress_.step,
-                        .tensorboard = record.tensorboard});
-  info_.task = task.name;
-  info_.activation = model.activation;
-  info_.seed = train.seed;
-  info_.steps = facts.steps;
+                        .tensorboard = job_.config.record.tensorboard});
+  describe();
+  earlier_seconds_ = progress_.train_seconds;
+  start_ = window_start_ = Clock::now();
+  set_state(run::RunState::kRunning);
+}
+
+void RunLog::restore() {
+  checkpoints_.remove_orphans();
+  std::vector<std::string> damaged;
+  const auto checkpoint = checkpoints_.latest(
+      damaged, [this](const Checkpoint& found) { take(found); });
+  if (checkpoint) {
+    progress_ = checkpoint->progress;
+    saved_step_ = progress_.step;
+  }
+  if (damaged.empty()) return;
+  for (const std::string& line : damaged) {
+    job_.warn("a checkpoint cannot be used and is left out: " + line);
+  }
+  job_.warn(checkpoint
+                ? fmt::format("the run goes on from step {}", progress_.step)
+                : "no checkpoint can be used: the run begins again at step 0");
+}
+
+// All or nothing: a checkpoint that does not fit leaves the weights and the
+// moments as they are.
+void RunLog::take(const Checkpoint& checkpoint) {
+  const Progress& found = checkpoint.progress;
+  if (found.step > facts_.steps) {
+    throw run::RecordError(fmt::format("it is of step {}, but the run has {}",
+                                       found.step, facts_.steps));
+  }
+  const std::filesystem::path metrics = job_.folder / "metrics.jsonl";
+  std::error_code absent;
+  const auto size = std::filesystem::file_size(metrics, absent);
+  if (static_cast<std::uint64_t>(found.metrics_bytes) > (absent ? 0 : size)) {
+    throw run::RecordError(
+        fmt::format("it knows of {} bytes of {}, which is shorter",
+                    found.metrics_bytes, metrics.string()));
+  }
+  AdamW optimizer = optimizer_;
+  optimizer.load_state(checkpoint.tensors, found.step);
+  models::load_state(network_.module(),
+                     without_prefix(checkpoint.tensors, "model."));
+  optimizer_ = std::move(optimizer);
+}
+
+void RunLog::describe() {
+  info_.task = job_.config.task.name;
+  info_.activation = job_.config.model.activation;
+  info_.seed = job_.config.train.seed;
+  info_.steps = facts_.steps;
   info_.parameters = parameter_count(network_.module());
   info_.version = job_.version;
   info_.command = job_.command;
   info_.instruction_set = target_name();
-  info_.threads = static_cast<int>(train.threads);
+  info_.threads = static_cast<int>(job_.config.train.threads);
   info_.machine = base::machine_name();
   info_.started = base::utc_now();
   info_.tokens = network_.tokens();
-  info_.test_count = facts.test_count;
-  earlier_seconds_ = progress_.train_seconds;
-  start_ = window_start_ = Clock::now();
-  set_state(run::RunState::kRunning);
+  info_.test_count = facts_.test_count;
 }
 
 double RunLog::train_seconds() const {

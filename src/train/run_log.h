@@ -21,17 +21,17 @@ namespace polyattn::train {
 
 class RunLog {
  public:
-  // Takes up the last checkpoint, if there is one: its weights go into the
-  // network and its moments into the optimizer.
-  RunLog(const Job& job, Network& network, AdamW& optimizer);
-
-  // What run.json says besides: known once data and model are.
+  // What the data and the config say of the run.
   struct Facts {
     std::int64_t steps = 0;
     std::int64_t batches_per_epoch = 0;
     std::int64_t test_count = 0;
   };
-  void begin(const Facts& facts);
+
+  // Takes up the newest checkpoint that belongs to the run, if there is one:
+  // its weights go into the network and its moments into the optimizer.
+  RunLog(const Job& job, const Facts& facts, Network& network,
+         AdamW& optimizer);
 
   const Progress& progress() const { return progress_; }
   const run::RunInfo& info() const { return info_; }
@@ -56,6 +56,8 @@ class RunLog {
   using Clock = std::chrono::steady_clock;
 
   void restore();
+  void take(const Checkpoint& checkpoint);
+  void describe();
   std::int64_t epoch() const;
   double train_seconds() const;
 

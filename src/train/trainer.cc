@@ -65,11 +65,12 @@ Trainer::Trainer(const Job& job)
       optimizer_(network_->module(), job.config.train),
       steps_(steps_of(job.config, *examples_)),
       stepper_(config_, *network_, optimizer_, steps_),
-      log_(job, *network_, optimizer_) {
+      log_(job,
+           {.steps = steps_,
+            .batches_per_epoch = examples_->batches_per_epoch(),
+            .test_count = examples_->test_count()},
+           *network_, optimizer_) {
   network_->module().train();
-  log_.begin({.steps = steps_,
-              .batches_per_epoch = examples_->batches_per_epoch(),
-              .test_count = examples_->test_count()});
 }
 
 bool Trainer::due(std::int64_t every) const {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -79,7 +80,9 @@ void overwrite(const fs::path& path, const std::string& text) {
 
 TEST(Checkpoints, ADamagedOneFallsBackToTheOneBefore) {
   for (const char* text :
-       {"", "{", "[]", "{\"format\":1}", "{\"format\":2,\"step\":20}"}) {
+       {"", "{", "[]", R"({"format":1})", R"({"format":2,"step":20})",
+        R"({"format":1,"step":20,"metrics_bytes":1e300})",
+        R"({"format":1,"step":-20,"metrics_bytes":0})"}) {
     const testing::TemporaryFolder folder;
     Checkpoints checkpoints(folder / "c", 3);
     checkpoints.save(make_checkpoint(10));
@@ -107,6 +110,52 @@ TEST(Checkpoints, CutTensorsFallBackToo) {
   EXPECT_EQ(loaded->progress.step, 10);
 }
 
+// The steps of the checkpoints that are there, by their JSON.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Checkpoints, ADamagedOneDoesNotTakeThePlaceOfAWholeOne) {
+  const testing::TemporaryFolder folder;
+  for (const std::int64_t step : {10, 20, 30}) {
+    Checkpoints(folder / "c", 3).save(make_checkpoint(step));
+  }
+  for (const char* name : {"step-00000020", "step-00000030"}) {
+    fs::resize_file(folder / "c" / (std::string(name) + ".safetensors"), 9);
+  }
+  Checkpoints checkpoints(folder / "c", 2);
+  std::vector<std::string> damaged;
+  ASSERT_EQ(checkpoints.latest(damaged)->progress.step, 10);
+  EXPECT_EQ(damaged.size(), 2U);
+  EXPECT_EQ(names_in(folder / "c").size(), 6U);  // nothing better yet
+  checkpoints.save(make_checkpoint(11));
+  EXPECT_EQ(names_in(folder / "c"),
+            (std::vector<std::string>{
+                "step-00000010.json", "step-00000010.safetensors",
+                "step-00000011.json", "step-00000011.safetensors"}));
+}
+
+TEST(Checkpoints, OneThatCannotBeUsedIsSkipped) {
+  const testing::TemporaryFolder folder;
+  Checkpoints checkpoints(folder / "c", 3);
+  checkpoints.save(make_checkpoint(10));
+  checkpoints.save(make_checkpoint(20));
+  std::vector<std::string> damaged;
+  const auto loaded =
+      checkpoints.latest(damaged, [](const Checkpoint& checkpoint) {
+        if (checkpoint.progress.step == 20) throw run::RecordError("too wide");
+      });
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->progress.step, 10);
+  ASSERT_EQ(damaged.size(), 1U);
+  EXPECT_NE(damaged[0].find("too wide"), std::string::npos) << damaged[0];
+}
+
 // As it would be after a kill between the two files, and in the middle of one.
 TEST(Checkpoints, TensorsWithoutTheirJsonAreNothing) {
   const testing::TemporaryFolder folder;
@@ -119,6 +168,11 @@ TEST(Checkpoints, TensorsWithoutTheirJsonAreNothing) {
   std::vector<std::string> damaged;
   EXPECT_EQ(checkpoints.latest(damaged)->progress.step, 10);
   EXPECT_TRUE(damaged.empty());
+  checkpoints.remove_orphans();
+  EXPECT_EQ(
+      names_in(folder / "c"),
+      (std::vector<std::string>{".step-00000040.json.tmp", "step-00000010.json",
+                                "step-00000010.safetensors"}));
 }
 
 TEST(Checkpoints, PrefixesAreCutOff) {
