@@ -96,6 +96,7 @@ train::ComparePlan CompareCommand::make_plan() const {
   plan.budget = budget_;
   plan.folder = options_.out.empty() ? train::default_folder(plan)
                                      : std::filesystem::path(options_.out);
+  train::planned_runs(plan);  // refuses what is wrong before anything runs
   return plan;
 }
 

@@ -315,6 +315,10 @@ TEST_F(Training, MistakesAreSaidClearly) {
   refused({"train", "--task", "images", "--set",
            "task.path=" + (folder_ / "nowhere").string()},
           1, "nowhere");
+  refused({"train", "--task", "mnist", "--set", "model.activation=1e-60 x^2"},
+          2, "zero in f32");
+  refused({"compare", "--activations", "softmax,1e-60 x^2", "--budget", "5m"},
+          2, "zero in f32");
   refused({"eval", (folder_ / "nowhere").string()}, 2, "config.toml");
   refused({"compare", "--budget", "soon"}, 2, "5m");
   refused({"compare", "--activations", "softmax,,x"}, 2, "empty");
