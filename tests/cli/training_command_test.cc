@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -51,6 +53,16 @@ void write_idx(const fs::path& folder) {
       }
     }
   }
+}
+
+// Makes every weight of a file NaN: all bits of the data set.
+void spoil(const fs::path& safetensors) {
+  std::string bytes = test::read_text(safetensors);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(8 + header),
+            bytes.end(), '\xff');
+  std::ofstream(safetensors, std::ios::binary) << bytes;
 }
 
 class Training : public testing::Test {
@@ -196,6 +208,9 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   EXPECT_EQ(json.at("loss").get<double>(), info.loss);
   EXPECT_EQ(json.at("examples"), 64);
   EXPECT_EQ(run({"eval", out, "--best"}), 0) << log();
+  spoil(fs::path(out) / "checkpoints" / "best.safetensors");
+  EXPECT_EQ(run({"eval", out, "--best"}), 1) << log();
+  EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
 TEST_F(Training, TheoryMeasuresARun) {
@@ -371,6 +386,22 @@ TEST_F(Writing, BeginsAnewWhereTheContextEnds) {
   EXPECT_EQ(run({"generate", out, "--mode", "state"}), 2);
   EXPECT_NE(log().find("softmax is not a polynomial"), std::string::npos);
   EXPECT_EQ(run({"generate", out, "--window", "-1"}), 2) << log();
+}
+
+TEST_F(Writing, RefusesWhatMakesNoSense) {
+  const std::string out = trained("softmax", 2);
+  for (const auto& [option, value] :
+       {std::pair{"--temperature", "nan"}, std::pair{"--temperature", "inf"},
+        std::pair{"--temperature", "-1"}, std::pair{"--top-p", "nan"},
+        std::pair{"--top-p", "0"}, std::pair{"--top-k", "-1"},
+        std::pair{"--seed", "-1"}, std::pair{"--bytes", "-1"},
+        std::pair{"--bytes", "9000000000000000000"}}) {
+    EXPECT_EQ(run({"generate", out, option, value}), 2) << option << value;
+    EXPECT_NE(log().find(option), std::string::npos) << log();
+  }
+  spoil(fs::path(out) / "checkpoints" / "best.safetensors");
+  EXPECT_EQ(run({"generate", out, "--best"}), 1) << log();
+  EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
 // Far beyond the context of the training, where the state no longer grows.
