@@ -1,7 +1,6 @@
 // polyattn-bench: called by `polyattn bench`.
 #include <CLI/CLI.hpp>
 
-#include "base/program.h"
 #include "bench/bench.h"
 #include "cli/program.h"
 
@@ -14,8 +13,7 @@ int main(int argc, char** argv) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? polyattn::base::kExitDone
-                                  : polyattn::base::kExitUsage;
+      return polyattn::cli::end_parsing(app, error);
     }
     return bench.run();
   });

@@ -57,7 +57,7 @@ int dispatch(int argc, const char* const* argv,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
+    return end_parsing(app, error);
   }
   if (version) {
     base::print_text(version_line("polyattn"));

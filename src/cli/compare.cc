@@ -169,7 +169,7 @@ int CompareCommand::run() {
       });
   if (complete) return base::kExitDone;
   fmt::print(stderr, "interrupted: the same command goes on\n");
-  return base::kExitInterrupted;
+  return base::StopSignals::exit_code();
 }
 
 }  // namespace polyattn::cli

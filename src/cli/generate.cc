@@ -87,7 +87,7 @@ int GenerateCommand::run() {
                result.sums ? "a state" : "keys and values",
                static_cast<double>(result.state_bytes) / 1024);
   }
-  return base::StopSignals::stopped() ? base::kExitInterrupted
+  return base::StopSignals::stopped() ? base::StopSignals::exit_code()
                                       : base::kExitDone;
 }
 

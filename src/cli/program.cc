@@ -7,7 +7,9 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <sstream>
 
+#include "base/output.h"
 #include "base/program.h"
 #include "polyattn/activation.h"
 #include "polyattn/target.h"
@@ -47,6 +49,15 @@ std::string version_line(const std::string& program) {
                      program, base::version_number(), checked_target(),
                      fmt::join(supported_targets(), ", "),
                      base::hardware_threads());
+}
+
+int end_parsing(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream wrong;
+  const int code = app.exit(error, out, wrong);
+  fmt::print(stderr, "{}", wrong.str());
+  base::print_text(out.str());
+  return code == 0 ? base::kExitDone : base::kExitUsage;
 }
 
 int run_program(const std::string& program, const std::function<int()>& work) {

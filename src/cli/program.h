@@ -1,6 +1,7 @@
 // How a program of this project runs: errors become one line and an exit code.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
@@ -12,6 +13,10 @@ std::string checked_target();
 
 // "polyattn 0.1.0 (avx2; supported: ...; hardware threads: 2)", and a line end.
 std::string version_line(const std::string& program);
+
+// Prints help, or what is wrong with the command line; the exit code. Throws
+// std::runtime_error if help cannot be written.
+int end_parsing(const CLI::App& app, const CLI::ParseError& error);
 
 // The exit code of `work`, which gives one of its own; or, if it throws, that
 // of the error, which is printed as "PROGRAM: what".

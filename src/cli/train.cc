@@ -109,7 +109,7 @@ int TrainCommand::run() {
     case run::RunState::kFinished:
       return base::kExitDone;
     case run::RunState::kInterrupted:
-      return base::kExitInterrupted;
+      return base::StopSignals::exit_code();
     default:
       return base::kExitFailure;
   }

@@ -188,7 +188,7 @@ TEST_F(Training, ASignalSavesFirst) {
     const pid_t child = start(arguments);
     wait_for_bytes(out / "metrics.jsonl", 2000, child);
     ::kill(child, number);
-    EXPECT_EQ(wait_for(child), 130) << log();
+    EXPECT_EQ(wait_for(child), 128 + number) << log();
     const auto info = run::read_run_info(out);
     EXPECT_EQ(info.state, run::RunState::kInterrupted);
     EXPECT_GT(info.step, 0);
@@ -255,7 +255,7 @@ TEST_F(Training, CompareGoesOnWhereItStopped) {
   const pid_t child = start(arguments);
   wait_for_bytes(out / "x3-over-sqrtN-seed1" / "metrics.jsonl", 1000, child);
   ::kill(child, SIGTERM);
-  EXPECT_EQ(wait_for(child), 130) << log();
+  EXPECT_EQ(wait_for(child), 128 + SIGTERM) << log();
   const auto first = run::read_run_info(out / "softmax-seed1");
   ASSERT_EQ(first.state, run::RunState::kFinished);
 
