@@ -73,11 +73,9 @@ struct Activation {
   std::string to_string() const;
 
   // The weight before the divisor, at score x in a row that sees n keys, and
-  // its first two derivatives with respect to x. For softmax: exp(x).
-  // relu'(0) is 0.
+  // its derivative with respect to x. For softmax: exp(x). relu'(0) is 0.
   double weight(double x, double n) const;
   double weight_derivative(double x, double n) const;
-  double weight_second_derivative(double x, double n) const;
 
   // 1, 1/sqrt(n) or 1/n. For kSum: 1, because the sum is known only to the row.
   double row_scale(double n) const;

@@ -22,7 +22,8 @@
 // Errors throw std::invalid_argument with a message that names the operation,
 // the argument and both values; nothing has been written then. Features may
 // overflow where scores do not: with Path::kAuto the call is then repeated on
-// the dense path, with Path::kLinear it throws std::overflow_error.
+// the dense path, with Path::kLinear it throws std::overflow_error. That is for
+// finite inputs: an inf or NaN among them comes out in linear time too.
 #pragma once
 
 #include <cstddef>
@@ -124,21 +125,22 @@ std::size_t attention_backward_workspace(const AttentionInputs& inputs,
                                          const AttentionConfig& config,
                                          int workers);
 
-void attention_forward(const AttentionInputs& inputs,
+// Return the path that gave the results: kDense or kLinear.
+Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results,
                        std::span<std::byte> workspace, Parallel& parallel);
-void attention_backward(const AttentionInputs& inputs,
+Path attention_backward(const AttentionInputs& inputs,
                         const AttentionConfig& config,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients,
                         std::span<std::byte> workspace, Parallel& parallel);
 
 // The same with a workspace of their own and DefaultParallel.
-void attention_forward(const AttentionInputs& inputs,
+Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results);
-void attention_backward(const AttentionInputs& inputs,
+Path attention_backward(const AttentionInputs& inputs,
                         const AttentionConfig& config,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients);

@@ -12,10 +12,6 @@
 
 namespace polyattn {
 
-// The definition, in double.
-double gelu(double x);
-double gelu_derivative(double x);
-
 // y = gelu(x). y may be x. Throws std::invalid_argument if lengths differ.
 void gelu_forward(std::span<const float> x, std::span<float> y,
                   Parallel& parallel);

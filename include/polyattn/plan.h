@@ -2,18 +2,27 @@
 //
 // With Path::kAuto a call is dense unless it has a linear path that is expected
 // to be faster. What each path costs follows from the shape and from a few
-// times that are measured once on a machine, in some milliseconds, by the first
-// call for which they matter. They are kept in the file plan-TARGET.txt of
-// $POLYATTN_CACHE, else $XDG_CACHE_HOME/polyattn, else ~/.cache/polyattn, so
-// that every later process decides the same; where that cannot be written,
-// times of another machine are used instead. The environment variable
-// POLYATTN_PLAN (dense, linear or auto) overrides the choice of Path::kAuto;
-// calls that have no linear path stay dense.
+// times, the costs. Those of each target come with the library, so the choice
+// is a function of shape and target, the same in every process: a call measures
+// nothing, and reads and writes no file. set_path_costs() installs others. The
+// environment variable POLYATTN_PLAN (dense, linear or auto) overrides the
+// choice of Path::kAuto; calls that have no linear path stay dense.
+//
+// To use the costs of this machine:
+//
+//   set_path_costs(measure_path_costs());      // or, after `polyattn bench
+//   set_path_costs(read_path_costs_file());    // --calibrate` has kept them
+//
+// and to decide in another process as in this one:
+//
+//   const std::string text = to_string(path_costs());
+//   set_path_costs(parse_path_costs(text));
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "polyattn/attention.h"
 
@@ -41,19 +50,30 @@ struct PathCosts {
   bool operator==(const PathCosts&) const = default;
 };
 
-// Measures them, on the target in use.
-PathCosts measure_path_costs();
-
-// Those in use for the present target: set, else read from the file, else
-// measured and written, else the usual ones.
+// Those in use for the present target: installed, else those of the library.
 PathCosts path_costs();
 
-// Uses these from now on, for the present target, and writes them to the file
-// if `keep`; returns whether that worked.
-bool set_path_costs(const PathCosts& costs, bool keep);
+// Uses these from now on for the present target, in the whole process; nothing
+// goes back to those of the library. Throws std::invalid_argument unless all
+// are finite and none is below 0.
+void set_path_costs(const std::optional<PathCosts>& costs);
 
-// The file that keeps them; empty if there is no home for it.
+// One line, from which the same costs are parsed to the last bit.
+std::string to_string(const PathCosts& costs);
+// Throws std::invalid_argument.
+PathCosts parse_path_costs(std::string_view text);
+
+// Measures them on the target in use, in some 30 ms.
+PathCosts measure_path_costs();
+
+// Where `polyattn bench --calibrate` keeps them: plan-TARGET.txt in
+// $POLYATTN_CACHE, else $XDG_CACHE_HOME/polyattn, else ~/.cache/polyattn; empty
+// if there is no home for it.
 std::string path_costs_file();
+// Nothing if the file is absent, damaged, or of another processor.
+std::optional<PathCosts> read_path_costs_file();
+// Whether that worked.
+bool write_path_costs_file(const PathCosts& costs);
 
 struct PathEstimate {
   Path path = Path::kDense;   // what the call takes: kDense or kLinear
@@ -65,8 +85,9 @@ struct PathEstimate {
   double linear_seconds = 0;     // the same; 0 if there is no linear path
 };
 
-// What attention_forward or attention_backward will do. q, k and v may have
-// null data.
+// What attention_forward or attention_backward will do, unless features
+// overflow or statistics are wanted: what they did they return. q, k and v may
+// have null data.
 PathEstimate estimate_paths(const AttentionInputs& inputs,
                             const AttentionConfig& config, Direction direction);
 

@@ -51,7 +51,6 @@ ConstTensor view(const double* data, const Extents& size);
 Tensor view(float* data, const Extents& size);
 Tensor view(double* data, const Extents& size);
 Tensor view(void* data, DType dtype, const Extents& size);
-ConstMask mask_view(const std::uint8_t* data, const Extents& size);
 
 // The 16-bit types as bit patterns. Rounding is to nearest, ties to even;
 // NaN stays NaN, values beyond the range become infinite.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "base/text_table.h"
 #include "bench/timed.h"
@@ -51,12 +50,9 @@ std::string cost_cell(double nanoseconds) {
 Calibration calibrate() {
   Calibration c;
   c.file = path_costs_file();
-  std::error_code ignored;
-  if (!c.file.empty() && std::filesystem::exists(c.file, ignored)) {
-    c.before = path_costs();
-  }
+  c.before = read_path_costs_file();
   c.seconds = seconds_of([&] { c.after = measure_path_costs(); }, 1);
-  c.written = set_path_costs(c.after, true) && !c.file.empty();
+  c.written = write_path_costs_file(c.after);
   return c;
 }
 

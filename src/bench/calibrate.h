@@ -1,5 +1,5 @@
 // `polyattn bench --calibrate`: what dense and linear attention cost on this
-// machine, measured now and kept for the planner (polyattn/plan.h).
+// machine, measured now and kept for the commands that come (polyattn/plan.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,10 +11,10 @@
 namespace polyattn::bench {
 
 struct Calibration {
-  std::optional<PathCosts> before;  // none if the file did not exist
+  std::optional<PathCosts> before;  // none if no file of this machine was there
   PathCosts after;
   std::string file;      // empty: there is no folder for it
-  bool written = false;  // false: for this process alone
+  bool written = false;  // false: kept nowhere
   double seconds = 0;    // that measuring took
 };
 

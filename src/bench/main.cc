@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       return polyattn::cli::end_parsing(app, error);
     }
+    polyattn::cli::use_kept_costs();
     return bench.run();
   });
 }

@@ -83,8 +83,10 @@ int run(int argc, const char* const* argv) {
 
 int run_with(int argc, const char* const* argv,
              Commands (*training)(CLI::App& parent)) {
-  return run_program("polyattn",
-                     [&] { return dispatch(argc, argv, training); });
+  return run_program("polyattn", [&] {
+    use_kept_costs();
+    return dispatch(argc, argv, training);
+  });
 }
 
 }  // namespace polyattn::cli

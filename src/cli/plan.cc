@@ -116,7 +116,7 @@ int PlanCommand::run() {
   if (app_->count("--json") > 0 && options_.json.value_or("").empty()) {
     options_.json = "-";
   }
-  checked_target();
+  use_kept_costs();
   if (options_.json && *options_.json != "-")
     base::check_writable(*options_.json);
   const PlanQuestion question = plan_question(options_);

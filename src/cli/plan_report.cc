@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 
 #include "base/program.h"
@@ -43,11 +42,9 @@ std::string wish_for_path() {
   return text == nullptr ? "" : text;
 }
 
-// The file of costs; empty if there is none, and no way to write one.
+// The file that the costs in use came from; empty if they came with polyattn.
 std::string kept_costs() {
-  std::error_code ignored;
-  const std::string file = path_costs_file();
-  return std::filesystem::exists(file, ignored) ? file : "";
+  return read_path_costs_file() == path_costs() ? path_costs_file() : "";
 }
 
 std::string plan_time(double seconds) {
@@ -104,11 +101,10 @@ std::string sources_text() {
   const std::string wish = wish_for_path();
   return fmt::format(
       "Times are predictions for one thread and f32; a state is that of one "
-      "sequence and\nkey head. `polyattn bench --calibrate` measures anew "
-      "what they follow from, which\n{}\n"
+      "sequence and\nkey head. They follow from costs that {}.\n"
+      "`polyattn bench --calibrate` measures those of this machine.\n"
       "POLYATTN_PLAN=dense, linear or auto overrides the choice; {}.\n",
-      file.empty() ? "now are costs of another machine, as no file can be kept."
-                   : "is kept in\n  " + file,
+      file.empty() ? "come with polyattn" : "are kept in\n  " + file,
       wish.empty() ? "it is not set" : "now it is " + wish);
 }
 

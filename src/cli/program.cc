@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "base/program.h"
 #include "polyattn/activation.h"
+#include "polyattn/plan.h"
 #include "polyattn/target.h"
 #include "train/run/config.h"
 
@@ -42,6 +43,11 @@ std::string checked_target() {
     }
     throw base::UsageError(message);
   }
+}
+
+void use_kept_costs() {
+  checked_target();
+  if (const auto costs = read_path_costs_file()) set_path_costs(costs);
 }
 
 std::string version_line(const std::string& program) {

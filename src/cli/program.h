@@ -11,6 +11,10 @@ namespace polyattn::cli {
 // that are supported, if POLYATTN_TARGET names another.
 std::string checked_target();
 
+// The library knows nothing of the file that `bench calibrate` leaves: programs
+// that compute read it at their start. Throws as checked_target().
+void use_kept_costs();
+
 // "polyattn 0.1.0 (avx2; supported: ...; hardware threads: 2)", and a line end.
 std::string version_line(const std::string& program);
 

@@ -111,15 +111,13 @@ double logistic(double z) {
   return e / (1 + e);
 }
 
-// s' = s(z) s(-z) and s'' = -s' tanh(z / 2): free of 1 - s, which cancels.
+// s' = s(z) s(-z): free of 1 - s, which cancels.
 double sigmoid(const Activation& a, double x, double n, int order) {
   const double z = a.log_n_bias ? x - std::log(n) : x;
-  if (order == 0) return a.gain * logistic(z);
-  const double slope = a.gain * logistic(z) * logistic(-z);
-  return order == 1 ? slope : -slope * std::tanh(z / 2);
+  return a.gain * logistic(z) * (order == 0 ? 1 : logistic(-z));
 }
 
-// The derivative of the given order, 0 to 2, of the weight.
+// The weight (order 0) or its derivative (order 1).
 double derivative(const Activation& a, double x, double n, int order) {
   switch (a.kind) {
     case ActivationKind::kSoftmax:
@@ -160,10 +158,6 @@ double Activation::weight(double x, double n) const {
 
 double Activation::weight_derivative(double x, double n) const {
   return derivative(*this, x, n, 1);
-}
-
-double Activation::weight_second_derivative(double x, double n) const {
-  return derivative(*this, x, n, 2);
 }
 
 double Activation::row_scale(double n) const {

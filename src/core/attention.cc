@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "core/kernels/kernels.h"
 #include "core/linear_dense.h"
@@ -13,6 +12,7 @@
 #include "core/plan.h"
 #include "core/planner.h"
 #include "core/problem.h"
+#include "core/workspace.h"
 
 namespace polyattn {
 namespace {
@@ -84,20 +84,23 @@ void check_workspace(const char* op, std::size_t given, std::size_t needed) {
 }
 
 // What to do with a linear call that gave inf or NaN: true for the dense path.
-// Inputs that are not finite may give such results on any path.
+// Inputs that are not finite give such results on any path, and the dense one
+// would only take longer.
 bool goes_dense(const char* op, const Problem& p,
                 const AttentionBackwardInputs* back = nullptr) {
-  if (p.path != Path::kLinear) return true;
   const bool sum = p.activation.divisor == Divisor::kSum;
   const bool given = back == nullptr ||
                      (all_finite(back->d_o) && (!sum || all_finite(back->o)));
-  if (given && all_finite(p.in.q) && all_finite(p.in.k) && all_finite(p.in.v))
+  if (!given || !all_finite(p.in.q) || !all_finite(p.in.k) ||
+      !all_finite(p.in.v))
+    return false;
+  if (p.path == Path::kLinear)
     throw std::overflow_error(
         "[" + std::string(op) + "] features of " + p.activation.to_string() +
         " overflow " + name_of(p.compute) +
         " on the linear path; take the dense path, compute in f64, or make q "
         "and k smaller");
-  return false;
+  return true;
 }
 
 }  // namespace
@@ -118,7 +121,7 @@ std::size_t attention_backward_workspace(const AttentionInputs& inputs,
   return bytes_of(problem, path, Direction::kBackward, workers);
 }
 
-void attention_forward(const AttentionInputs& inputs,
+Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results,
                        std::span<std::byte> workspace, Parallel& parallel) {
@@ -133,13 +136,14 @@ void attention_forward(const AttentionInputs& inputs,
     const auto run = wide ? linear_forward_f64 : linear_forward_f32;
     if (run(problem, results, workspace.data(), parallel) == 0 ||
         !goes_dense(kForward, problem))
-      return;
+      return Path::kLinear;
   }
   const auto run = wide ? forward_f64 : forward_f32;
   run(problem, results, workspace.data(), parallel);
+  return Path::kDense;
 }
 
-void attention_backward(const AttentionInputs& inputs,
+Path attention_backward(const AttentionInputs& inputs,
                         const AttentionConfig& config,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients,
@@ -155,29 +159,31 @@ void attention_backward(const AttentionInputs& inputs,
     const auto run = wide ? linear_backward_f64 : linear_backward_f32;
     if (run(problem, backward, gradients, workspace.data(), parallel) == 0 ||
         !goes_dense(kBackward, problem, &backward))
-      return;
+      return Path::kLinear;
   }
   const auto run = wide ? backward_f64 : backward_f32;
   run(problem, backward, gradients, workspace.data(), parallel);
+  return Path::kDense;
 }
 
-void attention_forward(const AttentionInputs& inputs,
+Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results) {
   DefaultParallel parallel;
-  std::vector<std::byte> workspace(
+  const Workspace workspace(
       attention_forward_workspace(inputs, config, parallel.workers()));
-  attention_forward(inputs, config, results, workspace, parallel);
+  return attention_forward(inputs, config, results, workspace.span(), parallel);
 }
 
-void attention_backward(const AttentionInputs& inputs,
+Path attention_backward(const AttentionInputs& inputs,
                         const AttentionConfig& config,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients) {
   DefaultParallel parallel;
-  std::vector<std::byte> workspace(
+  const Workspace workspace(
       attention_backward_workspace(inputs, config, parallel.workers()));
-  attention_backward(inputs, config, backward, gradients, workspace, parallel);
+  return attention_backward(inputs, config, backward, gradients,
+                            workspace.span(), parallel);
 }
 
 }  // namespace polyattn

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/kernels/kernels.h"
 #include "core/linear_plan.h"
+#include "core/workspace.h"
 
 namespace polyattn {
 namespace {
@@ -65,26 +68,11 @@ std::size_t dense_room(const Problem& p, int workers) {
   return arena.used() + Arena::kAlignment;
 }
 
-// Memory that stays with the thread: a step should not wait for the pages of
-// fresh memory.
-std::byte* room_of(std::size_t bytes) {
-  thread_local std::vector<std::byte> room;
-  if (room.size() < bytes) room.resize(bytes);
-  return room.data();
-}
-
-template <typename T>
-T* array_of(std::size_t count, int which) {
-  thread_local std::vector<T> arrays[2];
-  if (arrays[which].size() < count) arrays[which].resize(count);
-  return arrays[which].data();
-}
-
 template <typename T>
 void fold_typed(const Problem& p, std::byte* sums, Parallel& parallel) {
   const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
-  std::byte* room = room_of(linear_room<T>(p, strip, parallel.workers()));
-  fold_keys(p, reinterpret_cast<T*>(sums), room, parallel);
+  const Workspace room(linear_room<T>(p, strip, parallel.workers()));
+  fold_keys(p, reinterpret_cast<T*>(sums), room.span().data(), parallel);
 }
 
 }  // namespace
@@ -171,9 +159,9 @@ void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
 
 void run_dense(const Problem& p, const AttentionResults& results,
                Parallel& parallel) {
-  std::byte* room = room_of(dense_room(p, parallel.workers()));
+  const Workspace room(dense_room(p, parallel.workers()));
   const auto run = p.compute == DType::kF64 ? forward_f64 : forward_f32;
-  run(p, results, room, parallel);
+  run(p, results, room.span().data(), parallel);
 }
 
 void fold_cached(const Problem& p, std::byte* sums, Parallel& parallel) {
@@ -188,20 +176,21 @@ bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
   const double sign = by_sum ? constant_sign(p.activation) : 1;
   const std::int64_t width = state_width(p.e + (by_sum ? 1 : 0));
   const auto rows = static_cast<std::size_t>(p.heads * p.n);
-  T* sums = array_of<T>(rows * static_cast<std::size_t>(width), 0);
-  T* own = array_of<T>(rows * static_cast<std::size_t>(p.e), 1);
-  RowState* states = array_of<RowState>(rows, 0);
+  const auto sums = std::make_unique_for_overwrite<T[]>(
+      rows * static_cast<std::size_t>(width));
+  const auto own =
+      std::make_unique_for_overwrite<T[]>(rows * static_cast<std::size_t>(p.e));
+  std::vector<RowState> states(rows);
 
   Problem all = p;
   all.causal = Causal::kNone;
   const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
-  apply_state(all, reinterpret_cast<T*>(state), sums,
-              room_of(linear_room<T>(all, strip, parallel.workers())),
+  const Workspace room(linear_room<T>(all, strip, parallel.workers()));
+  apply_state(all, reinterpret_cast<T*>(state), sums.get(), room.span().data(),
               parallel);
   Problem raw = p;
   if (!by_sum) raw.activation.divisor = Divisor::kOne;
-  run_dense(raw,
-            {.o = view(own, {1, p.heads, p.n, p.e}), .rows = {states, rows}},
+  run_dense(raw, {.o = view(own.get(), {1, p.heads, p.n, p.e}), .rows = states},
             parallel);
 
   bool fine = true;
@@ -212,7 +201,8 @@ bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
           p.activation.row_scale(static_cast<double>(length - p.n + i + 1));
       double size = 1;
       if (by_sum) {
-        size = states[row].scale == 0 ? 0 : 1 / states[row].scale;
+        const double part = states[static_cast<std::size_t>(row)].scale;
+        size = part == 0 ? 0 : 1 / part;
         const double z =
             size + sign * static_cast<double>(sums[row * width + p.e]);
         scale = std::isfinite(z) ? (z > 0 ? 1 / z : 0) : NAN;

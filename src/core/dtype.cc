@@ -114,10 +114,6 @@ Tensor view(void* data, DType dtype, const Extents& size) {
   return {data, dtype, size, contiguous_strides(size)};
 }
 
-ConstMask mask_view(const std::uint8_t* data, const Extents& size) {
-  return {data, size, contiguous_strides(size)};
-}
-
 float bf16_to_f32(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }

@@ -1,10 +1,8 @@
-// The definition of gelu, and the cutting of arrays into tasks.
+// The cutting of arrays into tasks.
 #include "polyattn/gelu.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 #include <stdexcept>
 #include <string>
 
@@ -36,14 +34,6 @@ void in_tasks(std::size_t length, Parallel& parallel, const F& body) {
 }
 
 }  // namespace
-
-double gelu(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
-
-double gelu_derivative(double x) {
-  const double density =
-      std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return 0.5 * std::erfc(-x / std::numbers::sqrt2) + x * density;
-}
 
 void gelu_forward(std::span<const float> x, std::span<float> y,
                   Parallel& parallel) {

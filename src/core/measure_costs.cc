@@ -2,6 +2,7 @@
 // whose times the costs of a linear model follow.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -106,6 +107,15 @@ struct Times {
   double forward, backward;
 };
 
+// To three digits: the others are noise.
+double rounded(double x) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), x,
+                                 std::chars_format::general, 3);
+  std::from_chars(text.data(), end.ptr, x);
+  return x;
+}
+
 // What a causal call of the linear path takes beside what is known, by token.
 void set_step(PathCosts& costs) {
   constexpr Shape kShape = {288, 16, 16, "x", Causal::kFirst};
@@ -115,7 +125,7 @@ void set_step(PathCosts& costs) {
   const auto rest = [&](double time, Direction direction, PathCost& cost) {
     cost.step = 0;
     const double known = 1e9 * predict_linear(p, direction, cost);
-    cost.step = std::max(time - known, 0.0) / tokens;
+    cost.step = rounded(std::max(time - known, 0.0) / tokens);
   };
   rest(probe.forward(), Direction::kForward, costs.forward);
   rest(probe.backward(), Direction::kBackward, costs.backward);
@@ -147,7 +157,8 @@ std::array<double, kCount> solve(
     }
   }
   std::array<double, kCount> x{};
-  for (std::size_t i = 0; i < kCount; ++i) x[i] = std::max(b[i] / a[i][i], 0.0);
+  for (std::size_t i = 0; i < kCount; ++i)
+    x[i] = rounded(std::max(b[i] / a[i][i], 0.0));
   return x;
 }
 

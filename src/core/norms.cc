@@ -12,6 +12,7 @@
 #include "core/linear_plan.h"
 #include "core/planner.h"
 #include "core/problem.h"
+#include "core/workspace.h"
 
 namespace polyattn {
 namespace {
@@ -53,6 +54,18 @@ RowPolynomials polynomials_of(const Activation& a) {
   return result;
 }
 
+// The Jacobian of `sum` is a difference, of which f32 may leave nothing; and
+// f32 does not hold the squares of all that it holds.
+bool needs_f64(const Activation& a) {
+  const RowPolynomials sums = polynomials_of(a);
+  const auto fit = [](const Coefficients& list) {
+    return std::all_of(list.begin(), list.end(),
+                       [](double c) { return fits(c, DType::kF32); });
+  };
+  return a.divisor == Divisor::kSum || !fit(sums.weight_sq) ||
+         !fit(sums.derivative_sq);
+}
+
 // u of p(s) = c_0 + s u(s); nothing if it is zero.
 std::optional<Activation> rest_of(const Coefficients& p) {
   Activation u;
@@ -81,9 +94,7 @@ class LinearNorms {
       : p_(p), in_(in), config_(config), parallel_(parallel) {
     in_.v = in_.k;
     config_.path = Path::kLinear;
-    // The Jacobian of `sum` is a difference, of which f32 may leave nothing.
-    if (config.activation.divisor == Divisor::kSum)
-      config_.compute = DType::kF64;
+    if (needs_f64(config.activation)) config_.compute = DType::kF64;
     rows_.resize(static_cast<std::size_t>(in_.q.size[0] * in_.q.size[1] *
                                           in_.q.size[2]));
     counts_.assign(rows_.size(), 0);
@@ -125,9 +136,9 @@ class LinearNorms {
     const Extents size = {in_.q.size[0], in_.q.size[1], in_.q.size[2], p_.d};
     const AttentionResults results = {
         view(o_.data(), config.compute, size), rows_, {}};
-    std::vector<std::byte> room(
+    const Workspace room(
         attention_forward_workspace(in_, config, parallel_.workers()));
-    attention_forward(in_, config, results, room, parallel_);
+    attention_forward(in_, config, results, room.span(), parallel_);
   }
 
   // Sums of p(s_ij) over the keys j that row i sees.
@@ -207,11 +218,15 @@ bool linear_is_faster(const Problem& p) {
     if (!linear_obstacle(sub).empty()) return false;
     linear += predict_linear(sub, Direction::kForward, costs.forward);
   }
-  // In f64, as LinearNorms has it.
-  if (p.activation.divisor == Divisor::kSum) linear *= 2;
+  if (needs_f64(p.activation)) linear *= 2;
   Problem dense = p;
   dense.e = 1;
   return linear < predict_dense(dense, costs.forward);
+}
+
+bool goes_linear(const Problem& p) {
+  const Path path = p.path == Path::kAuto ? path_of_environment() : p.path;
+  return path == Path::kAuto ? linear_is_faster(p) : path == Path::kLinear;
 }
 
 void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
@@ -224,11 +239,11 @@ void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
   std::vector<std::byte> o(static_cast<std::size_t>(element_count(size)) *
                            size_of(config.compute));
   std::vector<AttentionStats> stats(norms.size());
-  std::vector<std::byte> room(
+  const Workspace room(
       attention_forward_workspace(in, config, parallel.workers()));
   attention_forward(in, config,
-                    {view(o.data(), config.compute, size), {}, stats}, room,
-                    parallel);
+                    {view(o.data(), config.compute, size), {}, stats},
+                    room.span(), parallel);
   for (std::size_t i = 0; i < norms.size(); ++i)
     norms[i] = {stats[i].weight_sq, stats[i].jacobian_sq};
 }
@@ -250,14 +265,16 @@ Path attention_norms(const AttentionInputs& inputs,
   if (config.path == Path::kLinear && !obstacle.empty())
     throw std::invalid_argument("[" + std::string(kNorms) +
                                 "] no linear path: " + obstacle);
-  const bool linear = obstacle.empty() && config.path != Path::kDense &&
-                      (config.path == Path::kLinear || linear_is_faster(p));
-  if (linear) {
-    LinearNorms(p, in, config, parallel).run(norms);
-  } else {
-    dense_norms(p, in, config, norms, parallel);
+  if (obstacle.empty() && goes_linear(p)) {
+    try {
+      LinearNorms(p, in, config, parallel).run(norms);
+      return Path::kLinear;
+    } catch (const std::overflow_error&) {
+      if (config.path == Path::kLinear) throw;
+    }
   }
-  return linear ? Path::kLinear : Path::kDense;
+  dense_norms(p, in, config, norms, parallel);
+  return Path::kDense;
 }
 
 }  // namespace polyattn

@@ -1,163 +1,150 @@
-// The costs in use, and the file that keeps them between processes.
-#include <unistd.h>
-
+// The costs in use, and their text.
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
-#include "core/planner.h"
 #include "polyattn/plan.h"
 #include "polyattn/target.h"
 
 namespace polyattn {
 namespace {
 
-constexpr char kTitle[] = "polyattn path costs 2";
+struct TargetCosts {
+  std::string_view target;
+  PathCosts costs;
+};
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+// Of a virtual machine (Intel Xeon with AVX-512, two cores that had other
+// work): of each number the median of 41 calls of measure_path_costs(), in a
+// program that goes through supported_targets() and ran under `chrt -f 50`. One
+// such call is `POLYATTN_TARGET=avx2 polyattn bench --calibrate`. Those of sse4
+// and scalar are rough: their quartiles lie up to a factor of 2 apart, and more
+// where a number is small. Any other target is taken as the first.
+constexpr std::array<TargetCosts, 4> kLibraryCosts = {{
+    {"avx2",
+     {{0.102, 0.115, 0.0219, 923, 0.21, 0.135, 0.0217, 15.8},
+      {0.102, 0.403, 0.0586, 1940, 0.76, 0.424, 0.0527, 35.5}}},
+    {"avx3",
+     {{0.128, 0.112, 0.011, 1060, 0.198, 0.18, 0.0104, 18.6},
+      {0.419, 0.471, 0.0274, 2340, 0.605, 0.503, 0.026, 39}}},
+    {"sse4",
+     {{0.219, 0.235, 0.0704, 928, 0.31, 0.17, 0.0717, 11.7},
+      {0.0706, 0.602, 0.183, 2180, 1.05, 0.573, 0.181, 48}}},
+    {"scalar",
+     {{1.25, 1.8, 0.194, 1580, 0.888, 0.404, 0.233, 19.6},
+      {0, 2.39, 0.605, 2440, 2.85, 2.24, 0.585, 131}}},
+}};
+
+// avx3 is also avx3_dl, avx3_zen4 and what else may come.
+const PathCosts& library_costs(std::string_view target) {
+  for (const TargetCosts& row : kLibraryCosts)
+    if (target.starts_with(row.target)) return row.costs;
+  return kLibraryCosts.front().costs;
 }
 
-// A file from another machine must not count here.
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos)
-      return line.substr(colon + 2);
+template <typename Cost>
+auto numbers_of(Cost& cost) {
+  return std::array{&cost.row,           &cost.pair,  &cost.pair_width,
+                    &cost.head,          &cost.token, &cost.feature,
+                    &cost.feature_width, &cost.step};
+}
+
+bool is_cost(double x) { return std::isfinite(x) && x >= 0; }
+
+void append(std::string& text, const PathCost& cost) {
+  for (const double* number : numbers_of(cost)) {
+    std::array<char, 32> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), *number);
+    text.append(" ").append(digits.data(), end.ptr);
   }
-  return "unknown processor";
 }
 
-std::array<double*, 8> numbers_of(PathCost& cost) {
-  return {&cost.row,   &cost.pair,    &cost.pair_width,    &cost.head,
-          &cost.token, &cost.feature, &cost.feature_width, &cost.step};
+// Takes the next word off the text.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
 }
 
-bool read_cost(std::istream& in, const std::string& name, PathCost& cost) {
-  std::string word;
-  if (!(in >> word) || word != name) return false;
+bool take_cost(std::string_view& text, std::string_view name, PathCost& cost) {
+  if (take_word(text) != name) return false;
   for (double* number : numbers_of(cost)) {
-    if (!(in >> *number) || !std::isfinite(*number) || *number < 0)
+    const std::string_view word = take_word(text);
+    const auto [end, error] =
+        std::from_chars(word.data(), word.data() + word.size(), *number);
+    if (error != std::errc() || end != word.data() + word.size() ||
+        !is_cost(*number))
       return false;
   }
   return true;
 }
 
-// Nothing if the file is absent, of another machine, or damaged.
-std::optional<PathCosts> read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::string title, processor, rest;
-  if (!std::getline(in, title) || title != kTitle) return std::nullopt;
-  if (!std::getline(in, processor) || processor != processor_name())
-    return std::nullopt;
-  PathCosts costs;
-  if (!read_cost(in, "forward", costs.forward) ||
-      !read_cost(in, "backward", costs.backward) || in >> rest)
-    return std::nullopt;
-  return costs;
-}
-
-void write_cost(std::ostream& out, const char* name, PathCost cost) {
-  out << name;
-  for (const double* number : numbers_of(cost)) out << ' ' << *number;
-  out << '\n';
-}
-
-// A new file takes the old one's place at once, so that nobody reads half.
-bool write_file(const std::string& path, const PathCosts& costs) {
-  namespace fs = std::filesystem;
-  if (path.empty()) return false;
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
-  std::string fresh = path + ".XXXXXX";
-  const int file = ::mkstemp(fresh.data());
-  if (file < 0) return false;
-  ::close(file);
-  std::ofstream out(fresh);
-  out.precision(17);
-  out << kTitle << '\n' << processor_name() << '\n';
-  write_cost(out, "forward", costs.forward);
-  write_cost(out, "backward", costs.backward);
-  out.close();
-  if (out) fs::rename(fresh, path, error);
-  if (out && !error) return true;
-  fs::remove(fresh, error);
-  return false;
-}
-
-// Where nothing can be kept, every process must still decide the same: those of
-// one machine (AVX2, 3.5 GHz), which are near enough for any.
-constexpr PathCosts kUsual = {
-    {.row = 0.2,
-     .pair = 0.5,
-     .pair_width = 0.026,
-     .head = 1400,
-     .token = 0.2,
-     .feature = 0.16,
-     .feature_width = 0.031,
-     .step = 60},
-    {.row = 0.7,
-     .pair = 1.4,
-     .pair_width = 0.064,
-     .head = 3100,
-     .token = 0.8,
-     .feature = 0.65,
-     .feature_width = 0.075,
-     .step = 150},
-};
-
-// Of each target that was asked for.
-struct Known {
+// Of each target for which some were set.
+struct Installed {
   std::mutex mutex;
   std::map<std::string, PathCosts> by_target;
 };
 
-Known& known() {
-  static Known costs;
+Installed& installed() {
+  static Installed costs;
   return costs;
 }
 
 }  // namespace
 
-std::string path_costs_file() {
-  std::string folder = variable("POLYATTN_CACHE");
-  if (folder.empty() && !variable("XDG_CACHE_HOME").empty())
-    folder = variable("XDG_CACHE_HOME") + "/polyattn";
-  if (folder.empty() && !variable("HOME").empty())
-    folder = variable("HOME") + "/.cache/polyattn";
-  if (folder.empty()) return {};
-  return folder + "/plan-" + target_name() + ".txt";
-}
-
 PathCosts path_costs() {
-  Known& costs = known();
+  const std::string target = target_name();
+  Installed& costs = installed();
   const std::lock_guard lock(costs.mutex);
-  const auto found = costs.by_target.find(target_name());
-  if (found != costs.by_target.end()) return found->second;
-  const std::string path = path_costs_file();
-  std::optional<PathCosts> read = read_file(path);
-  if (!read) {
-    read = measure_path_costs();
-    if (!write_file(path, *read)) read = kUsual;
-  }
-  return costs.by_target[target_name()] = *read;
+  const auto found = costs.by_target.find(target);
+  return found != costs.by_target.end() ? found->second : library_costs(target);
 }
 
-bool set_path_costs(const PathCosts& costs, bool keep) {
-  Known& all = known();
+void set_path_costs(const std::optional<PathCosts>& costs) {
+  const std::string target = target_name();
+  if (costs) {
+    for (const PathCost* cost : {&costs->forward, &costs->backward})
+      for (const double* number : numbers_of(*cost))
+        if (!is_cost(*number))
+          throw std::invalid_argument("[plan] a cost of " +
+                                      std::to_string(*number) +
+                                      " ns is not finite, or below 0");
+  }
+  Installed& all = installed();
   const std::lock_guard lock(all.mutex);
-  all.by_target[target_name()] = costs;
-  return !keep || write_file(path_costs_file(), costs);
+  if (costs) {
+    all.by_target[target] = *costs;
+  } else {
+    all.by_target.erase(target);
+  }
+}
+
+std::string to_string(const PathCosts& costs) {
+  std::string text = "forward";
+  append(text, costs.forward);
+  text += " backward";
+  append(text, costs.backward);
+  return text;
+}
+
+PathCosts parse_path_costs(std::string_view text) {
+  PathCosts costs;
+  std::string_view rest = text;
+  if (!take_cost(rest, "forward", costs.forward) ||
+      !take_cost(rest, "backward", costs.backward) || !rest.empty())
+    throw std::invalid_argument("[plan] \"" + std::string(text.substr(0, 400)) +
+                                "\" are no path costs");
+  return costs;
 }
 
 }  // namespace polyattn

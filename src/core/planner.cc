@@ -58,18 +58,6 @@ Work work_of(const Problem& p) {
   return work;
 }
 
-enum class Wish { kAuto, kDense, kLinear };
-
-Wish wish_of_environment() {
-  const char* text = std::getenv("POLYATTN_PLAN");
-  const std::string wish = text == nullptr ? "" : text;
-  if (wish.empty() || wish == "auto") return Wish::kAuto;
-  if (wish == "dense") return Wish::kDense;
-  if (wish == "linear") return Wish::kLinear;
-  throw std::invalid_argument("[plan] POLYATTN_PLAN is \"" + wish +
-                              "\"; it must be dense, linear or auto");
-}
-
 std::int64_t state_bytes(const Problem& p, Direction direction) {
   const LinearPlan plan =
       plan_linear(p, p.compute == DType::kF64 ? strip_f64() : strip_f32(), 1);
@@ -128,6 +116,16 @@ AttentionInputs with_some_data(AttentionInputs in) {
 
 }  // namespace
 
+Path path_of_environment() {
+  const char* text = std::getenv("POLYATTN_PLAN");
+  const std::string wish = text == nullptr ? "" : text;
+  if (wish.empty() || wish == "auto") return Path::kAuto;
+  if (wish == "dense") return Path::kDense;
+  if (wish == "linear") return Path::kLinear;
+  throw std::invalid_argument("[plan] POLYATTN_PLAN is \"" + wish +
+                              "\"; it must be dense, linear or auto");
+}
+
 double predict_dense(const Problem& p, const PathCost& cost) {
   const Work work = work_of(p);
   const auto widths = static_cast<double>(p.d + p.e);
@@ -165,9 +163,9 @@ Path choose_path(const char* op, const Problem& p, Direction direction) {
     if (!obstacle.empty()) refuse(op, obstacle);
     return Path::kLinear;
   }
-  const Wish wish = wish_of_environment();
-  if (!obstacle.empty() || wish == Wish::kDense) return Path::kDense;
-  if (wish == Wish::kLinear) return Path::kLinear;
+  const Path wish = path_of_environment();
+  if (!obstacle.empty()) return Path::kDense;
+  if (wish != Path::kAuto) return wish;
   Path path = Path::kDense;
   if (state_bytes(p, direction) > kMostStateBytes) return path;
   if (decide_by_counts(p, path)) return path;
@@ -198,7 +196,7 @@ PathEstimate estimate_paths(const AttentionInputs& inputs,
   result.linear_seconds = predict_linear(p, direction, cost);
   if (p.path != Path::kAuto) {
     result.reason = "the path was asked for";
-  } else if (wish_of_environment() != Wish::kAuto) {
+  } else if (path_of_environment() != Path::kAuto) {
     result.reason = "POLYATTN_PLAN asks for it";
   } else if (result.state_bytes > kMostStateBytes) {
     result.reason = "the state of the linear path would take over 1 GB";

@@ -198,6 +198,20 @@ void check_activation(const Checker& check, const Activation& a) {
                 "activation log_n_bias without sigmoid");
 }
 
+// A factor that is lost in the compute type would give zeros, or no numbers,
+// without a word.
+void check_fits(const Checker& check, const Activation& a, DType compute) {
+  constexpr char kAdvice[] = "; compute in f64, or scale the formula";
+  const auto becomes = [](double x) { return std::abs(x) < 1 ? "0" : "inf"; };
+  for (int i = 0; i <= a.degree; ++i) {
+    const double c = a.coefficient[static_cast<std::size_t>(i)];
+    check.require(fits(c, compute), "activation coefficient[", i, "] ", c,
+                  " becomes ", becomes(c), " in ", name_of(compute), kAdvice);
+  }
+  check.require(fits(a.gain, compute), "activation gain ", a.gain, " becomes ",
+                becomes(a.gain), " in ", name_of(compute), kAdvice);
+}
+
 void check_config(const Checker& check, const AttentionConfig& config) {
   check_activation(check, config.activation);
   check.require(std::isfinite(config.scale.value_or(1)), "scale ",
@@ -208,6 +222,7 @@ void check_config(const Checker& check, const AttentionConfig& config) {
                 "compute type ",
                 known(config.compute) ? name_of(config.compute) : "?",
                 " is neither f32 nor f64");
+  check_fits(check, config.activation, config.compute);
   check.require(config.path <= Path::kLinear, "unknown path ",
                 static_cast<int>(config.path));
   check.require(config.chunk >= 0 && config.chunk <= kMostChunk, "chunk ",
@@ -278,22 +293,6 @@ void check_like_output(const Checker& check, const Problem& p,
   check.same_size(a, output_size(p), "the output [B, H, N, E]");
 }
 
-bool mask_shows(const std::optional<ConstMask>& mask, std::int64_t b,
-                std::int64_t h, std::int64_t i, std::int64_t j) {
-  if (!mask) return true;
-  return mask->data[broadcast_offset(mask->size, mask->stride, b, h, i, j)] !=
-         0;
-}
-
-bool bias_shows(const std::optional<ConstTensor>& bias, std::int64_t b,
-                std::int64_t h, std::int64_t i, std::int64_t j) {
-  if (!bias) return true;
-  const std::int64_t at =
-      broadcast_offset(bias->size, bias->stride, b, h, i, j);
-  return load_element(bias->data, bias->dtype, at) !=
-         -std::numeric_limits<double>::infinity();
-}
-
 }  // namespace
 
 Problem check_problem(const char* op, const AttentionInputs& inputs,
@@ -357,6 +356,12 @@ void check_gradient(const char* op, const char* name, const ConstTensor& like,
   check.same_size({name, *gradient}, like.size, "its input");
 }
 
+bool fits(double x, DType compute) {
+  if (compute == DType::kF64 || x == 0) return true;
+  const auto rounded = static_cast<float>(x);
+  return rounded != 0 && std::isfinite(rounded);
+}
+
 bool all_finite(const ConstTensor& t) {
   for (std::int64_t b = 0; b < t.size[0]; ++b)
     for (std::int64_t h = 0; h < t.size[1]; ++h)
@@ -366,19 +371,6 @@ bool all_finite(const ConstTensor& t) {
                                           row_offset(t.stride, b, h, i) + c)))
             return false;
   return true;
-}
-
-std::int64_t count_visible(const Problem& problem, std::int64_t b,
-                           std::int64_t h, std::int64_t i) {
-  const std::int64_t limit = problem.causal_limit(problem.sequence(b), i);
-  std::int64_t count = 0;
-  for (std::int64_t j = 0; j < limit; ++j) {
-    if (mask_shows(problem.in.mask, b, h, i, j) &&
-        bias_shows(problem.in.bias, b, h, i, j)) {
-      ++count;
-    }
-  }
-  return count;
 }
 
 }  // namespace polyattn

@@ -91,11 +91,11 @@ void check_backward(const char* op, const Problem& problem,
 void check_gradient(const char* op, const char* name, const ConstTensor& like,
                     const std::optional<Tensor>& gradient);
 
+// False if a finite number that is not zero becomes zero or inf in the compute
+// type.
+bool fits(double x, DType compute);
+
 // True if no element is inf or NaN.
 bool all_finite(const ConstTensor& t);
-
-// Keys that row i of sequence b may see under causality, mask and bias.
-std::int64_t count_visible(const Problem& problem, std::int64_t b,
-                           std::int64_t h, std::int64_t i);
 
 }  // namespace polyattn

@@ -5,6 +5,7 @@
 
 #include "polyattn/models/state_file.h"
 #include "train/checkpoint.h"
+#include "train/run_folder.h"
 
 namespace polyattn::train {
 namespace {
@@ -51,6 +52,7 @@ std::int64_t load_best(const fs::path& folder, torch::nn::Module& module) {
 
 LoadedRun load_run(const fs::path& folder, const run::Config& config,
                    const TaskShape& shape, bool best) {
+  use_path_costs_of(folder);
   LoadedRun loaded;
   loaded.network = make_network(config, shape);
   torch::nn::Module& module = loaded.network->module();

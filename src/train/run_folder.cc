@@ -4,9 +4,11 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 
+#include "polyattn/plan.h"
 #include "train/run/records.h"
 
 namespace polyattn::train {
@@ -99,6 +101,18 @@ void RunFolder::remove_temporary_files() const {
     }
   }
   for (const fs::path& file : found) fs::remove(file, ignored);
+}
+
+void use_path_costs_of(const fs::path& folder) {
+  if (!fs::exists(folder / "run.json")) return;
+  const auto costs = run::read_run_info(folder).path_costs;
+  if (!costs) return;
+  try {
+    set_path_costs(parse_path_costs(*costs));
+  } catch (const std::invalid_argument& error) {
+    throw run::RecordError((folder / "run.json").string() +
+                           ": \"path_costs\": " + error.what());
+  }
 }
 
 }  // namespace polyattn::train

@@ -48,4 +48,8 @@ class RunFolder {
   bool is_new_ = false;  // no run was here, and keep() was not called
 };
 
+// Attention decides between its paths as it did in the run, whatever was
+// measured since: by the costs in run.json, if it is there and has some.
+void use_path_costs_of(const std::filesystem::path& folder);
+
 }  // namespace polyattn::train

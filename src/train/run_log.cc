@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "polyattn/models/weights.h"
+#include "polyattn/plan.h"
 #include "polyattn/target.h"
 
 namespace polyattn::train {
@@ -100,6 +101,7 @@ void RunLog::describe() {
   info_.version = job_.version;
   info_.command = job_.command;
   info_.instruction_set = target_name();
+  info_.path_costs = to_string(path_costs());
   info_.threads = static_cast<int>(job_.config.train.threads);
   info_.machine = base::machine_name();
   info_.started = base::utc_now();

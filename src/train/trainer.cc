@@ -183,6 +183,7 @@ std::optional<run::RunInfo> ended_run(const Job& job) {
 
 run::RunInfo train(const Job& job) {
   if (const auto info = ended_run(job)) return *info;
+  if (job.resume) use_path_costs_of(job.folder);
   at::set_num_threads(static_cast<int>(job.config.train.threads));
   // What earlier runs of this process left must not count as this one's.
   ::malloc_trim(0);

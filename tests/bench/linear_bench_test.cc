@@ -43,7 +43,7 @@ TEST(LinearBench, QuickKeepsTheShorterGoals) {
 TEST(LinearBench, EveryPartGivesItsRows) {
   // Fixed costs: neither read nor written, and the same on every machine.
   const PathCost cost{1, 1, 0.05, 1000, 1, 0.2, 0.05};
-  set_path_costs({cost, cost}, false);
+  set_path_costs(PathCosts{cost, cost});
   const LinearReport report = bench_linear(tiny(), base::ProgressStyle::kNone);
   // sgemm 2, dense 5, memory 1, torch 1, decoding 3, planner 1.
   ASSERT_EQ(report.rows.size(), 13U);

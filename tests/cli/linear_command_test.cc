@@ -97,8 +97,21 @@ TEST_F(LinearCommand, PlanExplains) {
        {"2080", "forward is ", "backward is ", "POLYATTN_PLAN"}) {
     EXPECT_TRUE(holds(outcome, text)) << text << "\n" << outcome.text;
   }
-  EXPECT_TRUE(holds(outcome, folder_.string())) << outcome.text;
-  EXPECT_EQ(files(), 1);
+  EXPECT_TRUE(holds(outcome, "come with polyattn")) << outcome.text;
+  EXPECT_EQ(files(), 0);
+}
+
+// Costs that are kept count from the next command on.
+TEST_F(LinearCommand, PlanNamesTheCostsItUses) {
+  const std::string ask =
+      "plan --N 480 --D 16 --degree 2 --forward --json 2>&1";
+  const auto before = nlohmann::json::parse(run(ask).text);
+  EXPECT_TRUE(before["costs_file"].is_null());
+  ASSERT_EQ(run("bench --calibrate 2>&1").exit_code, kExitDone);
+  const auto after = nlohmann::json::parse(run(ask).text);
+  EXPECT_EQ(after["costs_file"].get<std::string>().find(folder_.string()), 0U);
+  EXPECT_NE(after["directions"][0]["dense_ms"],
+            before["directions"][0]["dense_ms"]);
 }
 
 TEST_F(LinearCommand, PlanFollowsTheEnvironment) {

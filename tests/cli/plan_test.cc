@@ -19,7 +19,7 @@ class Plan : public testing::Test {
                         .token = 1,
                         .feature = 0.2,
                         .feature_width = 0.05};
-    set_path_costs({cost, cost}, false);
+    set_path_costs(PathCosts{cost, cost});
   }
 
   static PlanOptions square() {

@@ -171,13 +171,11 @@ TEST(Dtype, ViewsAreDense) {
 
   float f = 0;
   const double d = 0;
-  const std::uint8_t m = 0;
   EXPECT_EQ(view(&f, size).data, &f);
   EXPECT_EQ(view(&f, size).dtype, DType::kF32);
   EXPECT_EQ(view(&d, size).dtype, DType::kF64);
   EXPECT_EQ(view(&f, DType::kBF16, size).dtype, DType::kBF16);
   EXPECT_EQ(view(&d, size).stride, contiguous_strides(size));
-  EXPECT_EQ(mask_view(&m, size).stride, contiguous_strides(size));
   const ConstTensor read_only = view(&f, size);
   EXPECT_EQ(read_only.data, &f);
   EXPECT_EQ(read_only.size, size);

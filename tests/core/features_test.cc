@@ -275,7 +275,8 @@ TEST(LinearObstacle, MasksOfHeads) {
     const std::vector<std::uint8_t> seen(
         static_cast<std::size_t>(c.heads * c.m), 1);
     AttentionInputs in = instance.inputs();
-    in.mask = mask_view(seen.data(), {1, c.heads, 1, c.m});
+    const Extents size = {1, c.heads, 1, c.m};
+    in.mask = ConstMask{seen.data(), size, contiguous_strides(size)};
     return linear_obstacle(check_problem("test", in, instance.config()));
   };
   EXPECT_EQ(with_mask({.heads = 4, .kv_heads = 4, .formula = "x"}), "");

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "core/thread_parallel.h"
@@ -12,6 +13,15 @@
 
 namespace polyattn {
 namespace {
+
+// The definition.
+double gelu(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+double gelu_derivative(double x) {
+  const double density =
+      std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return 0.5 * std::erfc(-x / std::numbers::sqrt2) + x * density;
+}
 
 constexpr double kUnit = 1.0 / (1 << 24);
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();

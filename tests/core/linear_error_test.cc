@@ -2,7 +2,9 @@
 // it was given.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -73,6 +75,87 @@ TEST(LinearErrors, FeaturesThatOverflowAreReported) {
                 }),
                 "[attention_backward]" + rest);
     });
+  }
+}
+
+// Counts the tasks of a call: those of another path are others.
+class CountingParallel final : public Parallel {
+ public:
+  int workers() const override { return 1; }
+  void run(std::int64_t count, TaskBody body) override {
+    tasks += count;
+    serial_.run(count, body);
+  }
+  std::int64_t tasks = 0;
+
+ private:
+  SerialParallel serial_;
+};
+
+struct Taken {
+  Path forward, backward;
+  std::int64_t forward_tasks, backward_tasks;
+  bool operator==(const Taken&) const = default;
+};
+
+Taken taken_by(const Instance& instance, Path path) {
+  AttentionConfig config = instance.config();
+  config.path = path;
+  const AttentionInputs in = instance.inputs();
+  Outputs out = instance.outputs(DType::kF32);
+  std::vector<std::byte> room(
+      std::max(attention_forward_workspace(in, config, 1),
+               attention_backward_workspace(in, config, 1)));
+  CountingParallel forward, backward;
+  Taken taken{};
+  taken.forward = attention_forward(in, config, {out.o.tensor, out.rows, {}},
+                                    room, forward);
+  taken.backward =
+      attention_backward(in, config, out.backward_inputs(instance.d_o.tensor),
+                         out.gradients(), room, backward);
+  taken.forward_tasks = forward.tasks, taken.backward_tasks = backward.tasks;
+  return taken;
+}
+
+// Long enough that it is linear by choice.
+Case long_case(Causal causal) {
+  return {.n = 1500,
+          .m = 1500,
+          .d = 3,
+          .e = 4,
+          .formula = "x^3/N",
+          .causal = causal};
+}
+
+// One NaN must not make a call quadratic.
+TEST(LinearErrors, InputsThatAreNotFiniteStayLinear) {
+  for (const Causal causal : {Causal::kNone, Causal::kLast}) {
+    const Taken want = taken_by(Instance(long_case(causal)), Path::kLinear);
+    const Taken dense = taken_by(Instance(long_case(causal)), Path::kDense);
+    ASSERT_NE(want.forward_tasks, dense.forward_tasks);
+    ASSERT_NE(want.backward_tasks, dense.backward_tasks);
+    EXPECT_EQ(taken_by(Instance(long_case(causal)), Path::kAuto), want);
+    for (const double bad : {test::kNaN, test::kInf, -test::kInf}) {
+      for (test::Buffer Instance::*input :
+           {&Instance::q, &Instance::k, &Instance::v, &Instance::d_o}) {
+        Instance instance(long_case(causal));
+        (instance.*input).set({0, 0, 700, 1}, bad);
+        EXPECT_EQ(taken_by(instance, Path::kAuto), want);
+      }
+    }
+  }
+}
+
+TEST(LinearErrors, FeaturesThatOverflowGoDenseByChoice) {
+  for (const Causal causal : {Causal::kNone, Causal::kLast}) {
+    Instance instance(long_case(causal));
+    for_each_index(instance.k.tensor.size, [&](const Extents& x) {
+      instance.k.set(x, 1e13 * at(instance.k.tensor, x));
+      instance.q.set(x, 1e-13 * at(instance.q.tensor, x));
+    });
+    const Taken taken = taken_by(instance, Path::kAuto);
+    EXPECT_EQ(taken.forward, Path::kDense);
+    EXPECT_EQ(taken.backward, Path::kDense);
   }
 }
 

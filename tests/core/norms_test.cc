@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -122,6 +123,44 @@ TEST(Norms, LongSequencesAreLinearByChoice) {
   c.formula = "x^4/sqrt(N)";
   norms_of(Instance(c), Path::kAuto, &taken);
   EXPECT_EQ(taken, Path::kDense);
+}
+
+TEST(Norms, TheEnvironmentOverridesTheChoice) {
+  Path taken = Path::kAuto;
+  ::setenv("POLYATTN_PLAN", "dense", 1);
+  norms_of(Instance({.n = 3000, .m = 3000, .d = 4, .formula = "x/sqrt(N)"}),
+           Path::kAuto, &taken);
+  EXPECT_EQ(taken, Path::kDense);
+  ::setenv("POLYATTN_PLAN", "linear", 1);
+  norms_of(Instance({.n = 8, .m = 8, .d = 16, .formula = "x^4/sqrt(N)"}),
+           Path::kAuto, &taken);
+  EXPECT_EQ(taken, Path::kLinear);
+  ::unsetenv("POLYATTN_PLAN");
+}
+
+// k^5 is beyond f32, and q k is 1 at most.
+TEST(Norms, FeaturesThatOverflowGoDenseByChoice) {
+  Case c{.n = 3000, .m = 3000, .d = 2, .e = 2, .formula = "x^3/N"};
+  Instance instance(c);
+  test::for_each_index(instance.k.tensor.size, [&](const Extents& x) {
+    instance.k.set(x, 1e12 * test::at(instance.k.tensor, x));
+    instance.q.set(x, 1e-12 * test::at(instance.q.tensor, x));
+  });
+  EXPECT_THROW(norms_of(instance, Path::kLinear), std::overflow_error);
+  Path taken = Path::kAuto;
+  const auto got = norms_of(instance, Path::kAuto, &taken);
+  EXPECT_EQ(taken, Path::kDense);
+  const Outputs want = instance.reference();
+  EXPECT_NEAR(got[0].weight, want.stats[0].weight_sq,
+              tolerance(c) * want.stats[0].weight_sq);
+}
+
+// c^2 is beyond f32, which holds c.
+TEST(Norms, OfCoefficientsWhoseSquaresF32DoesNotHold) {
+  for (const char* formula : {"1e-30 x^2/sqrt(N)", "1e25 x^2/sqrt(N)"}) {
+    Case c{.n = 60, .m = 70, .d = 4, .formula = formula};
+    expect_reference(c);
+  }
 }
 
 void expect_refused(const Case& c, const std::string& part) {

@@ -1,22 +1,17 @@
-// Which path a call takes: by costs that are given, by what is asked for, and
-// by the file of costs, whatever is in it.
+// Which path a call takes: by costs that are installed, by what is asked for,
+// and by nothing else, whatever stands in a file.
 #include "polyattn/plan.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -90,8 +85,10 @@ class Plan : public ::testing::Test {
  protected:
   Plan() {
     cache.set(folder.path().c_str());
-    set_path_costs(simple_costs(1, 1), false);
+    set_path_costs(simple_costs(1, 1));
   }
+  ~Plan() override { set_path_costs(std::nullopt); }
+
   TemporaryFolder folder;
   Variable wish{"POLYATTN_PLAN", nullptr};
   Variable cache{"POLYATTN_CACHE", nullptr};
@@ -101,7 +98,7 @@ TEST_F(Plan, TheChoiceFlipsWherePredictionsCross) {
   // Features that cost four times as much make it N = 544.
   for (const double feature : {0.5, 1.0, 4.0}) {
     const auto crossing = static_cast<std::int64_t>(136 * feature);
-    set_path_costs(simple_costs(1, feature), false);
+    set_path_costs(simple_costs(1, feature));
     for (const Direction direction :
          {Direction::kForward, Direction::kBackward}) {
       for (std::int64_t n = 48; n <= 720; n += 48) {
@@ -119,7 +116,7 @@ TEST_F(Plan, TheChoiceFlipsWherePredictionsCross) {
 
 TEST_F(Plan, PredictionsFollowFromTheCosts) {
   const auto n = 480.0;
-  set_path_costs(simple_costs(3, 5), false);
+  set_path_costs(simple_costs(3, 5));
   const PathEstimate e = estimate(square(480));
   EXPECT_DOUBLE_EQ(e.dense_seconds, 1e-9 * n * n * 32 * 3);
   EXPECT_DOUBLE_EQ(e.linear_seconds, 1e-9 * 2 * n * 136 * 16 * 5);
@@ -130,7 +127,7 @@ TEST_F(Plan, PredictionsFollowFromTheCosts) {
             2 * 136 * 16 * 4);
   PathCost cost;
   cost.row = 1, cost.pair = 2, cost.head = 3, cost.token = 4, cost.feature = 5;
-  set_path_costs({cost, {}}, false);
+  set_path_costs(PathCosts{cost, {}});
   const PathEstimate other = estimate(square(480));
   EXPECT_DOUBLE_EQ(other.dense_seconds, 1e-9 * (2 * n * 32 + n * n * 2));
   EXPECT_DOUBLE_EQ(other.linear_seconds,
@@ -140,7 +137,7 @@ TEST_F(Plan, PredictionsFollowFromTheCosts) {
 
 TEST_F(Plan, PredictionsGrowWithTheLength) {
   const PathCost all{1, 1, 1, 1, 1, 1, 1};
-  set_path_costs({all, all}, false);
+  set_path_costs(PathCosts{all, all});
   for (const Causal causal : {Causal::kNone, Causal::kFirst, Causal::kLast}) {
     for (const Direction direction :
          {Direction::kForward, Direction::kBackward}) {
@@ -174,11 +171,11 @@ TEST_F(Plan, CausalAndRaggedCallsAreCounted) {
 
 // Costs that are absurd do not get the last word.
 TEST_F(Plan, CountsDecideWhereTheyAreFarApart) {
-  set_path_costs(simple_costs(1, 1000), false);
+  set_path_costs(simple_costs(1, 1000));
   const PathEstimate far = estimate(square(48 * 48));
   EXPECT_EQ(far.path, Path::kLinear);
   EXPECT_TRUE(contains(far.reason, "counts")) << far.reason;
-  set_path_costs(simple_costs(1000, 1), false);
+  set_path_costs(simple_costs(1000, 1));
   const PathEstimate near = estimate(square(8));
   EXPECT_EQ(near.path, Path::kDense);
   EXPECT_TRUE(contains(near.reason, "counts")) << near.reason;
@@ -292,7 +289,7 @@ TEST_F(Plan, NullDataWillDo) {
 
 // States that no machine wants: D = 128 and x^4 have 12 million features.
 TEST_F(Plan, AHugeStateIsLeftAlone) {
-  set_path_costs(simple_costs(1e9, 1e-9), false);
+  set_path_costs(simple_costs(1e9, 1e-9));
   Case c = square(0);
   c.d = c.e = 128, c.formula = "x^4/N";
   const Instance instance(c);
@@ -341,82 +338,135 @@ TEST_F(Plan, CallsDoWhatTheEstimateSays) {
   }
 }
 
-std::vector<double> numbers_of(const PathCosts& costs) {
-  std::vector<double> list;
-  for (const PathCost& c : {costs.forward, costs.backward})
-    list.insert(list.end(), {c.row, c.pair, c.pair_width, c.head, c.token,
-                             c.feature, c.feature_width, c.step});
-  return list;
+// What was done is returned: forward and backward, whatever made the choice.
+TEST_F(Plan, CallsReturnThePathTheyTook) {
+  for (const std::int64_t n : {96, 192}) {
+    const Instance instance(square(n));
+    Outputs out = instance.outputs(DType::kF32);
+    const AttentionResults results{out.o.tensor, out.rows, {}};
+    const Path expected = n == 192 ? Path::kLinear : Path::kDense;
+    EXPECT_EQ(attention_forward(instance.inputs(), instance.config(), results),
+              expected);
+    EXPECT_EQ(attention_backward(instance.inputs(), instance.config(),
+                                 out.backward_inputs(instance.d_o.tensor),
+                                 out.gradients()),
+              expected);
+    EXPECT_EQ(attention_forward(instance.inputs(), instance.config(),
+                                {out.o.tensor, {}, out.stats}),
+              Path::kDense);
+  }
 }
 
-void expect_measured(const PathCosts& costs) {
-  for (const double number : numbers_of(costs)) {
-    EXPECT_TRUE(std::isfinite(number));
-    EXPECT_GE(number, 0);
-  }
+void expect_usable(const PathCosts& costs) {
+  EXPECT_NO_THROW(set_path_costs(costs));
   for (const PathCost& c : {costs.forward, costs.backward}) {
     EXPECT_GT(c.pair_width, 0);
     EXPECT_GT(c.feature_width, 0);
   }
 }
 
-TEST_F(Plan, MeasuredCostsCanBeUsed) {
+TEST_F(Plan, EveryTargetHasCosts) {
   test::for_each_target(supported_targets(), [&](const std::string&) {
-    expect_measured(measure_path_costs());
+    set_path_costs(std::nullopt);
+    const PathCosts costs = path_costs();
+    expect_usable(costs);
+    set_path_costs(std::nullopt);
+    EXPECT_EQ(path_costs(), costs);
   });
 }
 
-// Numbers that no file would have by chance, and that need all their digits.
+TEST_F(Plan, MeasuredCostsCanBeUsed) {
+  test::for_each_target(supported_targets(), [&](const std::string&) {
+    expect_usable(measure_path_costs());
+    set_path_costs(std::nullopt);
+  });
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+// Numbers that nobody has by chance, and that need all their digits.
 PathCosts odd_costs() {
   const PathCost f{0.1, 1.0 / 3, 2e-17, 12345.678901234567, 0, 1e300, 7};
   return {f, {7, 6, 5, 4, 3, 2, 0.7}};
 }
 
-// What the file holds, if it has the form of one: the costs are in the order of
-// the struct.
-std::optional<std::vector<double>> read_costs(const std::string& text) {
-  std::istringstream in(text);
-  std::string title, processor, word;
-  std::getline(in, title), std::getline(in, processor);
-  std::vector<double> list;
-  for (const char* name : {"forward", "backward"}) {
-    if (!(in >> word) || word != name) return {};
-    for (int i = 0; i < 8; ++i) {
-      list.emplace_back();
-      if (!(in >> list.back())) return {};
-    }
-  }
-  return list;
+TEST_F(Plan, CostsAreOfATarget) {
+  const auto targets = supported_targets();
+  if (targets.size() < 2) GTEST_SKIP() << "one target only";
+  set_path_costs(odd_costs());
+  force_target(target_name() == targets[0] ? targets[1] : targets[0]);
+  EXPECT_NE(path_costs(), odd_costs());
+  force_target("");
+  EXPECT_EQ(path_costs(), odd_costs());
 }
 
-TEST_F(Plan, KeptCostsAreInTheFileToTheLastDigit) {
+TEST_F(Plan, CostsThatAreNoneAreRefused) {
+  for (const double bad : {-1.0, test::kNaN, test::kInf}) {
+    PathCosts costs = odd_costs();
+    costs.backward.step = bad;
+    EXPECT_THROW(set_path_costs(costs), std::invalid_argument);
+  }
+  EXPECT_EQ(path_costs(), simple_costs(1, 1));
+}
+
+TEST_F(Plan, TheTextOfCostsHasAllTheirDigits) {
+  EXPECT_EQ(to_string(simple_costs(0.5, 3)),
+            "forward 0 0 0.5 0 0 0 3 0 backward 0 0 0.5 0 0 0 3 0");
+  for (const PathCosts& costs : {odd_costs(), simple_costs(1, 2), PathCosts()})
+    EXPECT_EQ(parse_path_costs(to_string(costs)), costs);
+}
+
+std::string replaced(std::string text, const std::string& from,
+                     const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+using Spoil = std::string (*)(std::string);
+constexpr Spoil kSpoilt[] = {
+    [](std::string) { return std::string(); },
+    [](std::string) { return std::string(5000, '\0'); },
+    [](std::string s) { return s.substr(0, s.size() / 2); },
+    [](std::string s) { return s.substr(0, s.find("backward")); },
+    [](std::string s) { return s.substr(0, s.rfind(' ')); },
+    [](std::string s) { return s + " 1"; },
+    [](std::string s) { return s + "x"; },
+    [](std::string s) { return replaced(s, "forward", "forwards"); },
+    [](std::string s) { return replaced(s, " 12345.", " -12345."); },
+    [](std::string s) { return replaced(s, " 12345.", " x12345."); },
+    [](std::string s) { return replaced(s, " 12345.", "  12345."); },
+    [](std::string s) { return replaced(s, "e+300", "e+999"); },
+    [](std::string s) { return replaced(s, " 7 ", " nan "); },
+    [](std::string s) { return replaced(s, " 7 ", " inf "); }};
+
+TEST_F(Plan, TextsThatAreNoCostsAreRefused) {
+  for (const Spoil spoil : kSpoilt) {
+    const std::string text = spoil(to_string(odd_costs()));
+    EXPECT_THROW(parse_path_costs(text), std::invalid_argument) << text;
+  }
+}
+
+TEST_F(Plan, TheFileKeepsCostsToTheLastDigit) {
   EXPECT_EQ(path_costs_file(),
             (folder / ("plan-" + target_name() + ".txt")).string());
-  EXPECT_TRUE(set_path_costs(odd_costs(), true));
-  EXPECT_EQ(path_costs(), odd_costs());
-  const auto numbers = read_costs(test::read_text(path_costs_file()));
-  ASSERT_TRUE(numbers);
-  EXPECT_EQ(*numbers, numbers_of(odd_costs()));
-  EXPECT_EQ(folder.file_count(), 1);  // nothing is left behind
-  EXPECT_TRUE(set_path_costs(simple_costs(1, 2), true));
-  EXPECT_EQ(folder.file_count(), 1);
-}
-
-TEST_F(Plan, CostsThatAreNotKeptWriteNothing) {
-  EXPECT_TRUE(set_path_costs(odd_costs(), false));
-  EXPECT_EQ(path_costs(), odd_costs());
-  EXPECT_EQ(folder.file_count(), 0);
+  EXPECT_EQ(read_path_costs_file(), std::nullopt);
+  for (const PathCosts& costs : {odd_costs(), simple_costs(1, 2)}) {
+    EXPECT_TRUE(write_path_costs_file(costs));
+    EXPECT_EQ(read_path_costs_file(), costs);
+    EXPECT_EQ(folder.file_count(), 1);  // nothing is left behind
+  }
+  EXPECT_EQ(path_costs(), simple_costs(1, 1));  // nobody asked for others
 }
 
 TEST_F(Plan, FoldersAreMadeOrTheAnswerIsNo) {
   cache.set((folder / "a/b").c_str());
-  EXPECT_TRUE(set_path_costs(odd_costs(), true));
+  EXPECT_TRUE(write_path_costs_file(odd_costs()));
   EXPECT_EQ((folder / "a/b").string() + "/plan-" + target_name() + ".txt",
             path_costs_file());
   folder.write("file", "");
   cache.set((folder / "file/below").c_str());
-  EXPECT_FALSE(set_path_costs(simple_costs(2, 3), true));
-  EXPECT_EQ(path_costs(), simple_costs(2, 3));
+  EXPECT_FALSE(write_path_costs_file(odd_costs()));
+  EXPECT_EQ(read_path_costs_file(), std::nullopt);
 }
 
 TEST_F(Plan, TheFileHasAHome) {
@@ -428,124 +478,85 @@ TEST_F(Plan, TheFileHasAHome) {
   EXPECT_EQ(path_costs_file(), "/me/.cache/polyattn" + name);
   home.set(nullptr);
   EXPECT_EQ(path_costs_file(), "");
-  EXPECT_FALSE(set_path_costs(odd_costs(), true));
-}
-
-// A process keeps the costs it has, so what it reads at first is seen in a new
-// one only. The body runs there, in a folder of its own.
-class PlanFileDeathTest : public ::testing::Test {
- protected:
-  static void expect_in_new_process(
-      const std::function<void(const TemporaryFolder&)>& body) {
-    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-    EXPECT_EXIT(std::_Exit(run(body)), ::testing::ExitedWithCode(0), "");
-  }
-
-  // The text that a process which measures or is told writes.
-  static std::string kept(const PathCosts& costs) {
-    const pid_t child = ::fork();
-    if (child == 0) std::_Exit(set_path_costs(costs, true) ? 0 : 1);
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-    return test::read_text(path_costs_file());
-  }
-
-  // The costs are measured, and put in the place of what the file held.
-  static void expect_measured_anew(const std::string& content) {
-    test::write_text(path_costs_file(), content);
-    const PathCosts costs = path_costs();
-    EXPECT_NE(costs, odd_costs());
-    expect_measured(costs);
-    const auto numbers = read_costs(test::read_text(path_costs_file()));
-    ASSERT_TRUE(numbers);
-    EXPECT_EQ(*numbers, numbers_of(costs));
-    EXPECT_EQ(path_costs(), costs);
-  }
-
- private:
-  static int run(const std::function<void(const TemporaryFolder&)>& body) {
-    const TemporaryFolder folder;
-    const Variable cache("POLYATTN_CACHE", folder.path().c_str());
-    const Variable wish("POLYATTN_PLAN", nullptr);
-    body(folder);
-    std::fflush(nullptr);
-    return ::testing::Test::HasFailure() ? 1 : 0;
-  }
-};
-
-TEST_F(PlanFileDeathTest, KeptCostsAreReadBack) {
-  expect_in_new_process([](const TemporaryFolder&) {
-    EXPECT_FALSE(kept(odd_costs()).empty());
-    EXPECT_EQ(path_costs(), odd_costs());
-  });
-}
-
-TEST_F(PlanFileDeathTest, AMissingFileIsMeasuredAndWritten) {
-  expect_in_new_process([](const TemporaryFolder& folder) {
-    const PathCosts costs = path_costs();
-    expect_measured(costs);
-    EXPECT_EQ(folder.file_count(), 1);
-    const auto numbers = read_costs(test::read_text(path_costs_file()));
-    ASSERT_TRUE(numbers);
-    EXPECT_EQ(*numbers, numbers_of(costs));
-  });
-}
-
-TEST_F(PlanFileDeathTest, AnUnwritableFolderIsNoObstacle) {
-  expect_in_new_process([](const TemporaryFolder& folder) {
-    folder.write("file", "");
-    const Variable cache("POLYATTN_CACHE", (folder / "file/below").c_str());
-    expect_measured(path_costs());
-    EXPECT_EQ(folder.file_count(), 1);
-  });
-  expect_in_new_process([](const TemporaryFolder&) {
-    const Variable cache("POLYATTN_CACHE", nullptr);
-    const Variable xdg("XDG_CACHE_HOME", nullptr), home("HOME", nullptr);
-    expect_measured(path_costs());
-  });
+  EXPECT_FALSE(write_path_costs_file(odd_costs()));
+  EXPECT_EQ(read_path_costs_file(), std::nullopt);
 }
 
 // A folder of the file's name.
-TEST_F(PlanFileDeathTest, WhatIsNoFileIsNoObstacle) {
-  expect_in_new_process([](const TemporaryFolder& folder) {
-    std::filesystem::create_directories(path_costs_file() + "/full");
-    expect_measured(path_costs());
-    EXPECT_EQ(folder.file_count(), 1);
-  });
+TEST_F(Plan, WhatIsNoFileIsNotRead) {
+  std::filesystem::create_directories(path_costs_file() + "/full");
+  EXPECT_EQ(read_path_costs_file(), std::nullopt);
+  EXPECT_FALSE(write_path_costs_file(odd_costs()));
+  EXPECT_EQ(folder.file_count(), 1);
 }
 
-std::string replaced(std::string text, const std::string& from,
-                     const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
-TEST_F(PlanFileDeathTest, FilesThatAreWrongAreMeasuredAnew) {
-  using Spoil = std::string (*)(std::string);
-  constexpr Spoil kSpoilt[] = {
-      [](std::string) { return std::string(); },
-      [](std::string) { return std::string(5000, '\0'); },
-      [](std::string) { return std::string("costs\n\n\n1 2 3"); },
-      [](std::string s) { return s.substr(0, s.size() / 2); },
-      [](std::string s) { return s.substr(0, s.find("backward")); },
-      [](std::string s) { return s.substr(0, s.rfind(' ')); },
-      [](std::string s) { return s + "1\n"; },
-      [](std::string s) { return replaced(s, "costs 2", "costs 3"); },
-      [](std::string s) { return replaced(s, "forward", "forwards"); },
-      [](std::string s) { return replaced(s, " 12345.", " -12345."); },
-      [](std::string s) { return replaced(s, " 12345.", " x12345."); },
-      [](std::string s) { return replaced(s, "e+300", "e+999"); },
-      [](std::string s) { return replaced(s, " 7 ", " nan "); },
-      [](std::string s) { return replaced(s, " 7 ", " inf "); },
-      // Of another processor.
-      [](std::string s) { return s.insert(s.find('\n') + 1, "not "); }};
-  for (const Spoil spoil : kSpoilt) {
-    expect_in_new_process([spoil](const TemporaryFolder&) {
-      expect_measured_anew(spoil(kept(odd_costs())));
-    });
+TEST_F(Plan, FilesThatAreWrongAreNotRead) {
+  ASSERT_TRUE(write_path_costs_file(odd_costs()));
+  const std::string text = test::read_text(path_costs_file());
+  const std::string costs = to_string(odd_costs());
+  std::vector<std::string> wrong = {
+      "", text + "1\n", replaced(text, "costs 3", "costs 2"),
+      replaced(text, "\n", "\nnot ")};  // of another processor
+  for (const Spoil spoil : kSpoilt)
+    wrong.push_back(replaced(text, costs, spoil(costs)));
+  for (const std::string& content : wrong) {
+    test::write_text(path_costs_file(), content);
+    EXPECT_EQ(read_path_costs_file(), std::nullopt) << content;
   }
+}
+
+// The paths of calls that are made, and the costs they went by.
+std::string decisions() {
+  std::string text = to_string(path_costs());
+  for (const char* formula : {"x/sqrt(N)", "x^2/N", "x^2/sum"}) {
+    for (const Causal causal : {Causal::kNone, Causal::kLast}) {
+      for (const std::int64_t n : {48, 96, 192, 300, 600}) {
+        Case c = square(n);
+        c.formula = formula, c.causal = causal;
+        const Instance instance(c);
+        Outputs out = instance.outputs(DType::kF32);
+        SerialParallel serial;  // threads would not survive a fork
+        std::vector<std::byte> workspace(attention_forward_workspace(
+            instance.inputs(), instance.config(), 1));
+        const Path path =
+            attention_forward(instance.inputs(), instance.config(),
+                              {out.o.tensor, {}, {}}, workspace, serial);
+        text += path == Path::kLinear ? 'l' : 'd';
+      }
+    }
+  }
+  return text;
+}
+
+// Each body runs in a process that has installed nothing, in a home of its own.
+class PlanProcessDeathTest : public ::testing::Test {
+ protected:
+  static std::string decided_in_new_process(bool kept) {
+    const TemporaryFolder folder;
+    ::testing::FLAGS_gtest_death_test_style = "fast";
+    const auto body = [&] {
+      const Variable home("HOME", folder.path().c_str());
+      const Variable cache("POLYATTN_CACHE", nullptr);
+      const Variable xdg("XDG_CACHE_HOME", nullptr);
+      const Variable wish("POLYATTN_PLAN", nullptr);
+      // A file that would make everything dense.
+      if (kept) write_path_costs_file(simple_costs(0, 1));
+      test::write_text(folder / "decisions", decisions());
+      std::_Exit(0);
+    };
+    EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
+    EXPECT_EQ(folder.file_count(), kept ? 2 : 1);
+    return test::read_text(folder / "decisions");
+  }
+};
+
+// No call measures, or looks at or leaves anything in a home.
+TEST_F(PlanProcessDeathTest, CallsFollowFromShapeAndTargetAlone) {
+  const std::string first = decided_in_new_process(false);
+  EXPECT_EQ(first.find(to_string(path_costs())), 0U) << first;
+  EXPECT_TRUE(contains(first, "d") && contains(first, "l"));
+  EXPECT_EQ(decided_in_new_process(false), first);
+  EXPECT_EQ(decided_in_new_process(true), first);
 }
 
 }  // namespace

@@ -210,6 +210,24 @@ TEST(Problem, RefusesBadConfig) {
              c.config.activation.kind = Kind::kPolynomial;
              c.config.activation.coefficient[2] = 5;
            }},
+          {"activation coefficient[0] 1e-46 becomes 0 in f32; compute in f64, "
+           "or scale the formula",
+           [](Call& c) {
+             c.config.activation = Activation::parse("1e-46 + x^2");
+           }},
+          {"activation coefficient[2] -1e-60 becomes 0 in f32; compute in f64, "
+           "or scale the formula",
+           [](Call& c) {
+             c.config.activation = Activation::parse("-1e-60 x^2/sqrt(N)");
+           }},
+          {"activation coefficient[1] 1e+39 becomes inf in f32; compute in "
+           "f64, or scale the formula",
+           [](Call& c) { c.config.activation = Activation::parse("1e39 x"); }},
+          {"activation gain 1e-50 becomes 0 in f32; compute in f64, or scale "
+           "the formula",
+           [](Call& c) {
+             c.config.activation = Activation::parse("1e-50 relu/N");
+           }},
           {"activation gain nan is not finite",
            [](Call& c) { c.config.activation.gain = kNaN; }},
           {"activation gain 2 != 1 without sigmoid or relu",
@@ -218,6 +236,21 @@ TEST(Problem, RefusesBadConfig) {
            [](Call& c) { c.config.activation.log_n_bias = true; }},
       },
       kBoth);
+}
+
+// Subnormal numbers are numbers, and f64 holds what f32 does not.
+TEST(Problem, TakesCoefficientsThatTheComputeTypeHolds) {
+  for (const char* formula : {"1e-45 + x", "2e-40 x^2", "3.4e38 x^3"}) {
+    Call call;
+    call.config.activation = Activation::parse(formula);
+    EXPECT_NO_THROW(check_problem("op", call.in, call.config)) << formula;
+  }
+  for (const char* formula : {"1e-46 + x", "1e-300 x^2", "1e300 relu/N"}) {
+    Call call;
+    call.config.activation = Activation::parse(formula);
+    call.config.compute = DType::kF64;
+    EXPECT_NO_THROW(check_problem("op", call.in, call.config)) << formula;
+  }
 }
 
 TEST(Problem, RefusesBadOffsets) {
@@ -371,6 +404,25 @@ TEST(Problem, HoldsWhatWasAsked) {
   EXPECT_EQ(r.row_index(2, 0, 1), 3);
   const Call narrow({.d = 0});
   EXPECT_EQ(check_problem("op", narrow.in, narrow.config).scale, 1);
+}
+
+// Keys that row i of sequence b may see under causality, mask and bias.
+std::int64_t count_visible(const Problem& p, std::int64_t b, std::int64_t h,
+                           std::int64_t i) {
+  const auto& mask = p.in.mask;
+  const auto& bias = p.in.bias;
+  std::int64_t count = 0;
+  for (std::int64_t j = 0; j < p.causal_limit(p.sequence(b), i); ++j) {
+    const bool hidden =
+        mask &&
+        mask->data[broadcast_offset(mask->size, mask->stride, b, h, i, j)] == 0;
+    const bool removed =
+        bias && load_element(bias->data, bias->dtype,
+                             broadcast_offset(bias->size, bias->stride, b, h, i,
+                                              j)) == -kInf;
+    if (!hidden && !removed) ++count;
+  }
+  return count;
 }
 
 // 1/N makes the reference say how many keys each row saw.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "polyattn/plan.h"
 #include "train/run/comparison.h"
 #include "train/small_tasks.h"
 
@@ -146,6 +147,25 @@ TEST(Train, WhatWasWrittenAfterTheCheckpointIsWrittenAgain) {
   job.resume = true;
   train(job);
   EXPECT_EQ(timeless(folder / "whole"), timeless(folder / "parts"));
+}
+
+// Other costs may mean another path of attention, and so other bits.
+TEST(Train, GoesOnWithThePathCostsItBeganWith) {
+  const TemporaryFolder folder;
+  PathCosts begun = path_costs(), later = begun;
+  begun.forward.head += 1;
+  later.forward.head += 2;
+  set_path_costs(begun);
+  Job job = make_job(image_config(), image_data(), folder / "run");
+  int asked = 0;
+  job.stop = [&] { return ++asked > 2; };
+  EXPECT_EQ(train(job).path_costs, to_string(begun));
+  set_path_costs(later);
+  job.stop = [] { return false; };
+  job.resume = true;
+  EXPECT_EQ(train(job).path_costs, to_string(begun));
+  EXPECT_EQ(path_costs(), begun);
+  set_path_costs(std::nullopt);
 }
 
 TEST(Train, AFinishedRunIsNotRepeated) {

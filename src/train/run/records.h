@@ -86,6 +86,9 @@ struct RunInfo {
   std::string version;
   std::string command;
   std::string instruction_set;
+  // Of attention, polyattn/plan.h: a run that goes on decides by them again.
+  // Runs of before have none.
+  std::optional<std::string> path_costs;
   int threads = 0;
   std::string machine;       // the processor, and its cores
   std::string started;       // ISO 8601, UTC

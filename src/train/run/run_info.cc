@@ -39,6 +39,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("version", info.version);
   visit("command", info.command);
   visit("instruction_set", info.instruction_set);
+  visit("path_costs", info.path_costs);
   visit("threads", info.threads);
   visit("machine", info.machine);
   visit("started", info.started);
@@ -65,6 +66,9 @@ class Printer {
   }
   void operator()(const char* key, const std::optional<double>& value) {
     json[key] = value ? base::number(*value) : base::Json();
+  }
+  void operator()(const char* key, const std::optional<std::string>& value) {
+    json[key] = value ? base::Json(*value) : base::Json();
   }
   void operator()(const char* key, const std::optional<Divergence>& value) {
     json[key] = base::Json();
@@ -110,7 +114,8 @@ class InfoReader {
       refuse(key, wrong_type(json, "a number"));
     }
   }
-  void operator()(const char* key, std::optional<double>& value) {
+  template <typename Value>
+  void operator()(const char* key, std::optional<Value>& value) {
     value.reset();
     if (is_absent(key)) return;
     (*this)(key, value.emplace());

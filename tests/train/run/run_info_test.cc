@@ -26,6 +26,7 @@ RunInfo full() {
   info.version = "0.1.0";
   info.command = "polyattn train \"a\\b\" é";
   info.instruction_set = "AVX2";
+  info.path_costs = "forward 1 2 backward 3 4";
   info.threads = 2;
   info.machine = "some processor, 2 cores";
   info.started = "2026-11-16T04:00:00Z";
@@ -120,6 +121,8 @@ TEST(RunInfoDamage, NamesTheKey) {
             "\"peak_mb\" is of type null, must be a number");
   EXPECT_EQ(refusal("loss", "low"),
             "\"loss\" is of type string, must be a number");
+  EXPECT_EQ(refusal("path_costs", 3),
+            "\"path_costs\" is of type number, must be a string");
   EXPECT_EQ(refusal("divergence", 3),
             "\"divergence\" is of type number, must be an object");
   EXPECT_EQ(refusal("divergence", base::Json::object()), "\"step\" is missing");
@@ -132,9 +135,9 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 25U);
-  const std::set<std::string> optional = {"loss", "accuracy", "bits_per_byte",
-                                          "divergence"};
+  EXPECT_EQ(json.size(), 26U);
+  const std::set<std::string> optional = {"path_costs", "loss", "accuracy",
+                                          "bits_per_byte", "divergence"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),

@@ -1,0 +1,103 @@
+// What calls that own their workspace do with memory: they do not clear it, and
+// they keep none.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/kernel_cases.h"
+#include "core/random_inputs.h"
+#include "polyattn/decode.h"
+
+namespace {
+
+constexpr std::size_t kHeader = 64;
+constexpr int kMark = 0x5a;
+
+std::atomic<std::int64_t> live_bytes = 0;
+std::atomic<std::size_t> watched = 0;  // blocks of this size are looked at
+std::atomic<int> cleared = 0;          // of these, whose last byte was written
+std::atomic<int> left_alone = 0;
+
+}  // namespace
+
+// Every block knows its size, and is full of marks.
+void* operator new(std::size_t size) {
+  auto* block = static_cast<std::byte*>(std::malloc(kHeader + size));
+  if (block == nullptr) throw std::bad_alloc();
+  std::memcpy(block, &size, sizeof(size));
+  std::memset(block + kHeader, kMark, size);
+  live_bytes += static_cast<std::int64_t>(size);
+  return block + kHeader;
+}
+
+void operator delete(void* memory) noexcept {
+  if (memory == nullptr) return;
+  std::byte* block = static_cast<std::byte*>(memory) - kHeader;
+  std::size_t size = 0;
+  std::memcpy(&size, block, sizeof(size));
+  if (size > 0 && size == watched)
+    ++(block[kHeader + size - 1] == std::byte{kMark} ? left_alone : cleared);
+  live_bytes -= static_cast<std::int64_t>(size);
+  std::free(block);
+}
+
+void operator delete(void* memory, std::size_t) noexcept {
+  operator delete(memory);
+}
+
+namespace polyattn {
+namespace {
+
+using test::Case;
+using test::Instance;
+using test::Outputs;
+
+// The last byte of a workspace is there for its alignment alone.
+TEST(Workspace, IsNotCleared) {
+  for (const Path path : {Path::kDense, Path::kLinear}) {
+    const Instance instance(Case{
+        .n = 300, .m = 300, .d = 8, .e = 8, .formula = "x^2/N", .path = path});
+    const AttentionInputs in = instance.inputs();
+    const AttentionConfig config = instance.config();
+    const int workers = DefaultParallel().workers();
+    Outputs out = instance.outputs(DType::kF32);
+    cleared = left_alone = 0;
+    watched = attention_forward_workspace(in, config, workers);
+    attention_forward(in, config, {out.o.tensor, out.rows, {}});
+    watched = attention_backward_workspace(in, config, workers);
+    attention_backward(in, config, out.backward_inputs(instance.d_o.tensor),
+                       out.gradients());
+    watched = 0;
+    EXPECT_EQ(left_alone, 2);
+    EXPECT_EQ(cleared, 0);
+  }
+}
+
+// A long prefix takes megabytes, which must not stay when the state has gone.
+TEST(Workspace, NothingStaysBehind) {
+  SerialParallel serial;
+  const auto decode = [&](std::int64_t tokens, DecodeMode mode) {
+    const Instance instance(
+        Case{.heads = 4, .n = tokens, .m = tokens, .d = 16, .e = 64});
+    Outputs out = instance.outputs(DType::kF32);
+    DecodeState state(
+        {.heads = 4, .d = 16, .e = 64},
+        {.activation = Activation::parse("x^2/sqrt(N)"), .mode = mode});
+    state.step({instance.q.tensor, instance.k.tensor, instance.v.tensor},
+               out.o.tensor, serial);
+  };
+  for (const DecodeMode mode : {DecodeMode::kCache, DecodeMode::kSums}) {
+    decode(1, mode);
+    const std::int64_t before = live_bytes;
+    decode(5000, mode);
+    EXPECT_EQ(live_bytes - before, 0);
+  }
+}
+
+}  // namespace
+}  // namespace polyattn
