@@ -28,18 +28,20 @@ std::optional<double> optional_number_of(const base::Json& json) {
 }
 
 base::Json progress_json(const Progress& p) {
-  base::Json json = {{"format", kFormat},
-                     {"step", p.step},
-                     {"metrics_bytes", p.metrics_bytes},
-                     {"loss_sum", base::number(p.loss_sum)},
-                     {"loss_count", p.loss_count},
-                     {"best", optional_number(p.best)},
-                     {"train_seconds", p.train_seconds},
-                     {"eval_seconds", p.eval_seconds},
-                     {"peak_mb", p.peak_mb},
-                     {"max_weight_norm", base::number(p.max_weight_norm)},
-                     {"max_jacobian_norm", base::number(p.max_jacobian_norm)}};
-  if (p.last) json["last"] = evaluation_json(*p.last);
+  base::Json json = {
+      {"format", kFormat},
+      {"step", p.info.step},
+      {"metrics_bytes", p.metrics_bytes},
+      {"loss_sum", base::number(p.loss_sum)},
+      {"loss_count", p.loss_count},
+      {"best", optional_number(p.best)},
+      {"train_seconds", p.info.train_seconds},
+      {"eval_seconds", p.info.eval_seconds},
+      {"peak_mb", p.info.peak_mb},
+      {"max_weight_norm", base::number(p.info.max_weight_norm)},
+      {"max_jacobian_norm", base::number(p.info.max_jacobian_norm)}};
+  const auto last = last_evaluation(p.info);
+  if (last) json["last"] = evaluation_json(*last);
   return json;
 }
 
@@ -59,17 +61,19 @@ Progress progress_of(const base::Json& json) {
     throw run::RecordError("its format is not " + std::to_string(kFormat));
   }
   Progress p;
-  p.step = count_of(json, "step");
+  p.info.step = count_of(json, "step");
   p.metrics_bytes = count_of(json, "metrics_bytes");
   p.loss_sum = base::number_of(json.at("loss_sum"));
   p.loss_count = count_of(json, "loss_count");
   p.best = optional_number_of(json.at("best"));
-  p.train_seconds = json.at("train_seconds").get<double>();
-  p.eval_seconds = json.at("eval_seconds").get<double>();
-  p.peak_mb = json.at("peak_mb").get<double>();
-  p.max_weight_norm = base::number_of(json.at("max_weight_norm"));
-  p.max_jacobian_norm = base::number_of(json.at("max_jacobian_norm"));
-  if (json.contains("last")) p.last = evaluation_of(json["last"]);
+  p.info.train_seconds = json.at("train_seconds").get<double>();
+  p.info.eval_seconds = json.at("eval_seconds").get<double>();
+  p.info.peak_mb = json.at("peak_mb").get<double>();
+  p.info.max_weight_norm = base::number_of(json.at("max_weight_norm"));
+  p.info.max_jacobian_norm = base::number_of(json.at("max_jacobian_norm"));
+  if (json.contains("last")) {
+    set_last_evaluation(p.info, evaluation_of(json["last"]));
+  }
   return p;
 }
 
@@ -120,7 +124,7 @@ std::vector<std::int64_t> Checkpoints::steps() const {
 }
 
 void Checkpoints::save(const Checkpoint& checkpoint) {
-  const std::int64_t step = checkpoint.progress.step;
+  const std::int64_t step = checkpoint.progress.info.step;
   models::save_tensors(path(step, "safetensors"), checkpoint.tensors);
   write_json(path(step, "json"), progress_json(checkpoint.progress));
   std::erase(damaged_, step);
@@ -167,7 +171,7 @@ Checkpoint Checkpoints::load(std::int64_t step) const {
   Checkpoint checkpoint;
   checkpoint.progress = progress_of(read_json(path(step, "json")));
   checkpoint.tensors = models::load_tensors(path(step, "safetensors"));
-  if (checkpoint.progress.step != step) {
+  if (checkpoint.progress.info.step != step) {
     throw run::RecordError("it is of another step");
   }
   return checkpoint;

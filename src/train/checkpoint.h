@@ -25,17 +25,13 @@ namespace polyattn::train {
 
 // How far a run has come.
 struct Progress {
-  std::int64_t step = 0;           // finished
+  // A checkpoint holds what changes from step to step: step, times, memory,
+  // norms, and the last evaluation.
+  run::RunInfo info;
   std::int64_t metrics_bytes = 0;  // of metrics.jsonl that belong to it
   double loss_sum = 0;             // since the last record
   std::int64_t loss_count = 0;
   std::optional<double> best;  // loss of the best evaluation
-  std::optional<Evaluation> last;
-  double train_seconds = 0;
-  double eval_seconds = 0;
-  double peak_mb = 0;
-  double max_weight_norm = 0;
-  double max_jacobian_norm = 0;
 };
 
 struct Checkpoint {

@@ -35,7 +35,7 @@ std::int64_t load_last(const fs::path& folder, torch::nn::Module& module) {
                            " has no checkpoint that can be used" +
                            (damaged.empty() ? "" : ": " + damaged.front()));
   }
-  return checkpoint->progress.step;
+  return checkpoint->progress.info.step;
 }
 
 std::int64_t load_best(const fs::path& folder, torch::nn::Module& module) {

@@ -5,15 +5,14 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "base/machine.h"
 #include "train/adamw.h"
 #include "train/checkpoint.h"
 #include "train/network.h"
-#include "train/recorder.h"
 #include "train/run/records.h"
+#include "train/run/tensorboard.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -34,7 +33,7 @@ class RunLog {
          AdamW& optimizer);
 
   const Progress& progress() const { return progress_; }
-  const run::RunInfo& info() const { return info_; }
+  const run::RunInfo& info() const { return progress_.info; }
 
   // A step was made. `waited`: seconds for batches, since the start.
   void count_step(const StepResult& result);
@@ -58,6 +57,8 @@ class RunLog {
   void restore();
   void take(const Checkpoint& checkpoint);
   void describe();
+  void write(const base::Json& record);
+  void sync();
   std::int64_t epoch() const;
   double train_seconds() const;
 
@@ -66,10 +67,10 @@ class RunLog {
   AdamW& optimizer_;
   Facts facts_;
   Checkpoints checkpoints_;
-  std::unique_ptr<Recorder> recorder_;
+  std::optional<run::MetricsWriter> metrics_;
+  std::optional<run::EventWriter> events_;
   base::PeakMemory memory_;
   Progress progress_;
-  run::RunInfo info_;
   std::int64_t saved_step_ = -1;
   Clock::time_point start_ = Clock::now();
   double earlier_seconds_ = 0;  // of training, before this process

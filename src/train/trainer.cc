@@ -74,7 +74,7 @@ Trainer::Trainer(const Job& job)
 }
 
 bool Trainer::due(std::int64_t every) const {
-  const std::int64_t done = log_.progress().step;
+  const std::int64_t done = log_.info().step;
   return done == steps_ || (every > 0 && done % every == 0);
 }
 
@@ -86,9 +86,9 @@ std::int64_t Trainer::steps_between_evaluations() const {
 
 void Trainer::report(bool evaluating) {
   const Progress& progress = log_.progress();
-  Status status{.step = progress.step,
+  Status status{.step = log_.info().step,
                 .steps = steps_,
-                .last = progress.last,
+                .last = last_evaluation(log_.info()),
                 .items_per_second = log_.items_per_second(),
                 .unit = examples_->unit(),
                 .evaluating = evaluating};
@@ -115,7 +115,7 @@ void Trainer::evaluate_now() {
 
 bool Trainer::step(Prefetcher& batches) {
   const std::int64_t norms = config_.record.norms;
-  const std::int64_t done = log_.progress().step;
+  const std::int64_t done = log_.info().step;
   const bool watch =
       norms > 0 && (done == 0 || done + 1 == steps_ || (done + 1) % norms == 0);
   const StepResult result = stepper_.make(batches, done, watch);
@@ -137,8 +137,8 @@ run::RunInfo Trainer::run() {
   const std::int64_t each = config_.train.accumulate;
   Prefetcher batches(
       [&](std::int64_t index) { return examples_->train_batch(index); },
-      log_.progress().step * each, steps_ * each);
-  while (log_.progress().step < steps_) {
+      log_.info().step * each, steps_ * each);
+  while (log_.info().step < steps_) {
     if (job_.stop()) {
       log_.save();
       folder_.keep();

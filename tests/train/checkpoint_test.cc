@@ -15,14 +15,15 @@ namespace fs = std::filesystem;
 Checkpoint make_checkpoint(std::int64_t step) {
   Checkpoint checkpoint;
   Progress& p = checkpoint.progress;
-  p.step = step;
+  p.info.step = step;
   p.metrics_bytes = 1234;
   p.loss_sum = 0.1 + 0.2;  // no short decimal
   p.loss_count = 7;
   p.best = 1.0 / 3;
-  p.last = Evaluation{.loss = 2.0 / 3, .accuracy = 0.7, .bits_per_byte = {}};
-  p.train_seconds = 12.5;
-  p.max_weight_norm = std::numeric_limits<double>::infinity();
+  set_last_evaluation(p.info,
+                      {.loss = 2.0 / 3, .accuracy = 0.7, .bits_per_byte = {}});
+  p.info.train_seconds = 12.5;
+  p.info.max_weight_norm = std::numeric_limits<double>::infinity();
   checkpoint.tensors["model.w"] = torch::full({2, 3}, step);
   checkpoint.tensors["adam.m.w"] = torch::randn({2, 3});
   return checkpoint;
@@ -37,15 +38,15 @@ TEST(Checkpoints, ComeBackBitForBit) {
   const auto loaded = checkpoints.latest(damaged);
   ASSERT_TRUE(loaded);
   EXPECT_TRUE(damaged.empty());
-  EXPECT_EQ(loaded->progress.step, 40);
+  EXPECT_EQ(loaded->progress.info.step, 40);
   EXPECT_EQ(loaded->progress.metrics_bytes, 1234);
   EXPECT_EQ(loaded->progress.loss_sum, 0.1 + 0.2);
   EXPECT_EQ(loaded->progress.loss_count, 7);
   EXPECT_EQ(loaded->progress.best, 1.0 / 3);
-  EXPECT_EQ(loaded->progress.last->loss, 2.0 / 3);
-  EXPECT_EQ(loaded->progress.last->accuracy, 0.7);
-  EXPECT_FALSE(loaded->progress.last->bits_per_byte);
-  EXPECT_TRUE(std::isinf(loaded->progress.max_weight_norm));
+  EXPECT_EQ(loaded->progress.info.loss, 2.0 / 3);
+  EXPECT_EQ(loaded->progress.info.accuracy, 0.7);
+  EXPECT_FALSE(loaded->progress.info.bits_per_byte);
+  EXPECT_TRUE(std::isinf(loaded->progress.info.max_weight_norm));
   for (const auto& [name, tensor] : saved.tensors) {
     EXPECT_TRUE(torch::equal(loaded->tensors.at(name), tensor)) << name;
   }
@@ -91,7 +92,7 @@ TEST(Checkpoints, ADamagedOneFallsBackToTheOneBefore) {
     std::vector<std::string> damaged;
     const auto loaded = checkpoints.latest(damaged);
     ASSERT_TRUE(loaded) << text;
-    EXPECT_EQ(loaded->progress.step, 10);
+    EXPECT_EQ(loaded->progress.info.step, 10);
     ASSERT_EQ(damaged.size(), 1U);
     EXPECT_NE(damaged[0].find("step-00000020.json"), std::string::npos);
   }
@@ -107,7 +108,7 @@ TEST(Checkpoints, CutTensorsFallBackToo) {
   std::vector<std::string> damaged;
   const auto loaded = checkpoints.latest(damaged);
   ASSERT_TRUE(loaded);
-  EXPECT_EQ(loaded->progress.step, 10);
+  EXPECT_EQ(loaded->progress.info.step, 10);
 }
 
 // The steps of the checkpoints that are there, by their JSON.
@@ -130,7 +131,7 @@ TEST(Checkpoints, ADamagedOneDoesNotTakeThePlaceOfAWholeOne) {
   }
   Checkpoints checkpoints(folder / "c", 2);
   std::vector<std::string> damaged;
-  ASSERT_EQ(checkpoints.latest(damaged)->progress.step, 10);
+  ASSERT_EQ(checkpoints.latest(damaged)->progress.info.step, 10);
   EXPECT_EQ(damaged.size(), 2U);
   EXPECT_EQ(names_in(folder / "c").size(), 6U);  // nothing better yet
   checkpoints.save(make_checkpoint(11));
@@ -148,10 +149,11 @@ TEST(Checkpoints, OneThatCannotBeUsedIsSkipped) {
   std::vector<std::string> damaged;
   const auto loaded =
       checkpoints.latest(damaged, [](const Checkpoint& checkpoint) {
-        if (checkpoint.progress.step == 20) throw run::RecordError("too wide");
+        if (checkpoint.progress.info.step == 20)
+          throw run::RecordError("too wide");
       });
   ASSERT_TRUE(loaded);
-  EXPECT_EQ(loaded->progress.step, 10);
+  EXPECT_EQ(loaded->progress.info.step, 10);
   ASSERT_EQ(damaged.size(), 1U);
   EXPECT_NE(damaged[0].find("too wide"), std::string::npos) << damaged[0];
 }
@@ -166,7 +168,7 @@ TEST(Checkpoints, TensorsWithoutTheirJsonAreNothing) {
   overwrite(folder / "c/step-00000030.safetensors", "half");
   overwrite(folder / "c/.step-00000040.json.tmp", "{");
   std::vector<std::string> damaged;
-  EXPECT_EQ(checkpoints.latest(damaged)->progress.step, 10);
+  EXPECT_EQ(checkpoints.latest(damaged)->progress.info.step, 10);
   EXPECT_TRUE(damaged.empty());
   checkpoints.remove_orphans();
   EXPECT_EQ(
