@@ -19,8 +19,11 @@ set(POLYATTN_HAVE_TORCH ON)
 # at::parallel_for is a template in a header, and serial without this.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
-# torch's headers take 10 to 20 seconds to read: they are compiled once, and
-# every target that uses them takes over the result.
+# torch's headers take 10 to 20 seconds to read: those that most files need are
+# compiled once, and every target that uses them takes over the result. A header
+# more costs each file: gcc instantiates the templates that its functions call
+# again in every file, used or not (1.4 s for ATen, 2.5 s with torch/nn/module.h,
+# 6 s for torch/torch.h).
 file(WRITE ${PROJECT_BINARY_DIR}/torch_headers.cc.in "// The headers of torch, precompiled.\n")
 configure_file(${PROJECT_BINARY_DIR}/torch_headers.cc.in
   ${PROJECT_BINARY_DIR}/torch_headers.cc COPYONLY)
@@ -28,11 +31,24 @@ add_library(polyattn_torch_headers OBJECT ${PROJECT_BINARY_DIR}/torch_headers.cc
 polyattn_target(polyattn_torch_headers)
 set_target_properties(polyattn_torch_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(polyattn_torch_headers PRIVATE ${TORCH_LIBRARIES} OpenMP::OpenMP_CXX)
-target_precompile_headers(polyattn_torch_headers PRIVATE <torch/torch.h>)
+target_precompile_headers(polyattn_torch_headers PRIVATE
+  <torch/types.h> <torch/nn/cloneable.h> <torch/nn/pimpl.h> <torch/nn/modules/linear.h>)
+
+# What calls torch's ops and the kernels of the core spends no time of its own: in
+# a release it is compiled for a quick build. Files with loops of their own say so
+# (polyattn_hot_sources); gcc crashes on a precompiled header of another level.
+polyattn_light_optimisation(polyattn_torch_headers)
+
+function(polyattn_hot_sources)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>" SKIP_PRECOMPILE_HEADERS ON
+    SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
 
 # What a target that uses torch has in common with the others.
 function(polyattn_torch_target name)
   polyattn_target(${name})
+  polyattn_light_optimisation(${name})
   # gcc takes the precompiled header only under the flags it was made with, and
   # CMake would give -fPIE to programs.
   get_target_property(type ${name} TYPE)
@@ -43,8 +59,7 @@ function(polyattn_torch_target name)
   endif()
   target_link_libraries(${name} PUBLIC ${TORCH_LIBRARIES} PRIVATE OpenMP::OpenMP_CXX)
   target_precompile_headers(${name} REUSE_FROM polyattn_torch_headers)
-  # A file that includes torch takes seven seconds before its own first line is
-  # compiled: even from the precompiled header gcc instantiates torch's
-  # templates anew. So several are compiled as one.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 9)
+  # The templates of torch's headers take three seconds of every file. A few files
+  # are compiled as one, few enough that a change is compiled within ten seconds.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
 endfunction()

@@ -10,8 +10,8 @@
 //
 // To use the costs of this machine:
 //
-//   set_path_costs(measure_path_costs());      // or, after `polyattn bench
-//   set_path_costs(read_path_costs_file());    // --calibrate` has kept them
+//   set_path_costs(measure_path_costs());      // or, once `bench calibrate`
+//   set_path_costs(read_path_costs_file());    // has kept them
 //
 // and to decide in another process as in this one:
 //
@@ -66,7 +66,7 @@ PathCosts parse_path_costs(std::string_view text);
 // Measures them on the target in use, in some 30 ms.
 PathCosts measure_path_costs();
 
-// Where `polyattn bench --calibrate` keeps them: plan-TARGET.txt in
+// Where `polyattn bench calibrate` keeps them: plan-TARGET.txt in
 // $POLYATTN_CACHE, else $XDG_CACHE_HOME/polyattn, else ~/.cache/polyattn; empty
 // if there is no home for it.
 std::string path_costs_file();

@@ -41,7 +41,7 @@ class AtomicFile {
   FileDescriptor folder_;
   FileDescriptor file_;
   std::string name_;       // both within folder_
-  std::string temporary_;  // empty when it is gone
+  std::string temporary_;  // empty when there is none
 };
 
 }  // namespace polyattn::base

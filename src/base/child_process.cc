@@ -1,8 +1,6 @@
 #include "base/child_process.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +9,9 @@
 #include <cstdio>
 #include <exception>
 #include <system_error>
+#include <utility>
+
+#include "base/process.h"
 
 namespace polyattn::base {
 namespace {
@@ -31,9 +32,9 @@ int run_work(const std::function<void(ChildProcess::Out&)>& work, int file) {
 }  // namespace
 
 // A parent that does not listen any more is no reason to fail.
-void ChildProcess::Out::send(const base::Json& message) {
+void ChildProcess::Out::send(const Json& message) {
   const std::string line =
-      message.dump(-1, ' ', false, base::Json::error_handler_t::replace) + "\n";
+      message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::size_t sent = 0;
   while (sent < line.size()) {
     const ssize_t count =
@@ -45,23 +46,21 @@ void ChildProcess::Out::send(const base::Json& message) {
 }
 
 ChildProcess::ChildProcess(const std::function<void(Out&)>& work) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw std::system_error(errno, std::generic_category(), "pipe");
-  }
-  in_ = base::FileDescriptor(ends[0]);
-  const base::FileDescriptor out(ends[1]);
+  Pipe pipe;
   std::fflush(nullptr);  // or the child would write it too
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
     throw std::system_error(errno, std::generic_category(), "fork");
   }
-  if (pid_ > 0) return;
+  if (pid_ > 0) {
+    in_ = std::move(pipe.out);
+    return;
+  }
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);  // it died before it could be watched
   std::signal(SIGPIPE, SIG_IGN);
-  ::_exit(run_work(work, out.get()));
+  ::_exit(run_work(work, pipe.in.get()));
 }
 
 ChildProcess::~ChildProcess() {
@@ -70,7 +69,7 @@ ChildProcess::~ChildProcess() {
   wait();
 }
 
-std::vector<base::Json> ChildProcess::receive() {
+std::vector<Json> ChildProcess::receive() {
   std::array<char, 65536> bytes{};
   const ssize_t count = ::read(in_.get(), bytes.data(), bytes.size());
   if (count < 0 && errno == EINTR) return {};
@@ -79,11 +78,11 @@ std::vector<base::Json> ChildProcess::receive() {
     return {};
   }
   buffer_.append(bytes.data(), static_cast<std::size_t>(count));
-  std::vector<base::Json> messages;
+  std::vector<Json> messages;
   std::size_t first = 0;
   for (std::size_t end = buffer_.find('\n'); end != std::string::npos;
        end = buffer_.find('\n', first)) {
-    messages.push_back(base::Json::parse(buffer_.substr(first, end - first)));
+    messages.push_back(Json::parse(buffer_.substr(first, end - first)));
     first = end + 1;
   }
   buffer_.erase(0, first);
@@ -94,18 +93,6 @@ void ChildProcess::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);
 }
 
-int ChildProcess::wait() {
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0) {
-    if (errno != EINTR) break;
-  }
-  pid_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-std::string ChildProcess::describe(int code) {
-  return code < 0 ? "signal " + std::to_string(-code)
-                  : "exit code " + std::to_string(code);
-}
+int ChildProcess::wait() { return wait_for(std::exchange(pid_, -1)); }
 
 }  // namespace polyattn::base

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "train/run/records.h"
+#include "base/json_text.h"
 
 namespace polyattn::base {
 
@@ -18,7 +18,7 @@ class ChildProcess {
   class Out {
    public:
     explicit Out(int file) : file_(file) {}
-    void send(const base::Json& message);
+    void send(const Json& message);
 
    private:
     int file_;
@@ -37,22 +37,19 @@ class ChildProcess {
   int file() const { return in_.get(); }
 
   // The messages that are there; waits for some if there are none.
-  std::vector<base::Json> receive();
+  std::vector<Json> receive();
 
   // It has closed its end: nothing more will come.
   bool ended() const { return ended_; }
 
   void signal(int number) const;
 
-  // Waits for its end. The exit code, or minus the signal.
+  // Waits for its end. The exit code, or minus the signal (describe_end()).
   int wait();
-
-  // "exit code 1", "signal 9"
-  static std::string describe(int code);
 
  private:
   pid_t pid_ = -1;
-  base::FileDescriptor in_;
+  FileDescriptor in_;
   std::string buffer_;
   bool ended_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -38,6 +39,10 @@ double parse_duration(std::string_view text) {
   if (!rest.empty() || !(seconds > 0)) {
     throw UsageError(
         fmt::format("\"{}\" is no duration: write 90s, 5m or 1h30m", text));
+  }
+  if (seconds > kMaxDurationSeconds) {
+    throw UsageError(fmt::format("\"{}\" is too long: at most {:.0f}h, a year",
+                                 text, kMaxDurationSeconds / 3600));
   }
   return seconds;
 }

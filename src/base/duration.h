@@ -7,7 +7,11 @@
 
 namespace polyattn::base {
 
-// Seconds, more than 0. Throws UsageError.
+// A year. Longer ones are a slip of the pen, and must not overflow what is
+// computed from them.
+inline constexpr double kMaxDurationSeconds = 365.0 * 24 * 3600;
+
+// Seconds, more than 0 and at most kMaxDurationSeconds. Throws UsageError.
 double parse_duration(std::string_view text);
 
 // "4 min 05 s", "12 s", "1 h 02 min"

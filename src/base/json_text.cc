@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "base/message.h"
@@ -10,7 +12,38 @@
 namespace polyattn::base {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxDepth = 16;
+// Of one object. Each new key is compared with all before it.
+constexpr std::size_t kMaxMembers = 1000;
+
+// Bounds what parsing costs, in one pass. The parser's callback could count as
+// well, but for each value that ends it walks through all its siblings. Text
+// that is no JSON may pass, or be refused here: the parser refuses it anyway.
+void check_shape(std::string_view text) {
+  std::array<std::size_t, kMaxDepth> members{};  // of the values that are open
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (depth == kMaxDepth) {
+        throw JsonError(
+            fmt::format("values are nested more than {} deep", kMaxDepth));
+      }
+      members[depth++] = 0;
+    } else if (c == '}' || c == ']') {
+      if (depth-- == 0) return;
+    } else if (c == ':' && depth > 0 && ++members[depth - 1] > kMaxMembers) {
+      throw JsonError(
+          fmt::format("an object has more than {} members", kMaxMembers));
+    }
+  }
+}
 
 void spell_out(Json& json) {
   if (json.is_number_float()) {
@@ -23,16 +56,9 @@ void spell_out(Json& json) {
 }  // namespace
 
 Json parse_json(std::string_view text) {
-  const auto limit_depth = [](int depth, Json::parse_event_t event, Json&) {
-    if (depth >= kMaxDepth && (event == Json::parse_event_t::object_start ||
-                               event == Json::parse_event_t::array_start)) {
-      throw JsonError(
-          fmt::format("values are nested more than {} deep", kMaxDepth));
-    }
-    return true;
-  };
+  check_shape(text);
   try {
-    return Json::parse(text.begin(), text.end(), limit_depth);
+    return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {
     throw JsonError(fmt::format("no JSON at byte {}", error.byte));
   } catch (const Json::exception&) {

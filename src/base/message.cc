@@ -16,4 +16,12 @@ std::string in_quotes(std::string_view text) {
       .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t end = text.size(); end > 3; end -= 3) {
+    text.insert(end - 3, 1, ' ');
+  }
+  return text;
+}
+
 }  // namespace polyattn::base

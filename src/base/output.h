@@ -10,10 +10,6 @@ namespace polyattn::base {
 // To standard output. Throws std::runtime_error if it cannot be written.
 void print_text(std::string_view text);
 
-// Throws std::runtime_error if base::write_text_file(path) is bound to fail:
-// better known before minutes of measuring than after.
-void check_writable(const std::string& path);
-
 // On several lines. JSON is UTF-8, but a path in it may be anything: other
 // bytes become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json);

@@ -16,6 +16,9 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// By which the state of SplitMix64 grows.
+inline constexpr std::uint64_t kRandomStep = 0x9e3779b97f4a7c15;
+
 // FNV-1a of 64 bits, mixed: FNV alone leaves its high bits to the last bytes.
 constexpr std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -23,13 +26,15 @@ constexpr std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes) {
   return mix_bits(hash);
 }
 
-// SplitMix64.
-class RandomBits {
+// SplitMix64, and distributions on top of it: those of <random> give other
+// numbers with another standard library. Streams of numbers that are a function
+// of what they are for derive their seed: train/random.h, theory/random.h.
+class Random {
  public:
-  explicit constexpr RandomBits(std::uint64_t seed) : state_(seed) {}
+  explicit constexpr Random(std::uint64_t seed) : state_(seed) {}
 
   constexpr std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15;
+    state_ += kRandomStep;
     return mix_bits(state_);
   }
 
@@ -38,8 +43,31 @@ class RandomBits {
     return static_cast<std::uint32_t>(((next() >> 32) * count) >> 32);
   }
 
+  // In [0, 1).
+  constexpr double uniform() {
+    return static_cast<double>(next() >> 11) * 0x1p-53;
+  }
+  // In (0, 1].
+  constexpr double positive_uniform() {
+    return static_cast<double>((next() >> 11) + 1) * 0x1p-53;
+  }
+
+  // By Box and Muller, whose rule gives two: normal() keeps the other for the
+  // next call, single_normal() drops it.
+  double normal();
+  double single_normal();
+
+  // Student's t with 3 degrees of freedom, scaled to variance 1. Moments of
+  // order 3 and more do not exist.
+  double heavy_tailed();
+
+  // Beta(a, a) for a > 0.
+  double symmetric_beta(double a);
+
  private:
   std::uint64_t state_;
+  double spare_ = 0;  // the second number of a pair
+  bool has_spare_ = false;
 };
 
 }  // namespace polyattn::base

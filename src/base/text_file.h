@@ -13,7 +13,14 @@ namespace polyattn::base {
 std::string read_text_file(const std::filesystem::path& path,
                            std::size_t max_bytes);
 
-// Appears whole or not at all. Throws std::system_error.
+// A file appears whole or not at all. A symbolic link stays, and the file that
+// it leads to is written, also one that is not there yet. A pipe, a device or
+// an open file of this process (/dev/stdout, /dev/fd/3) is written to as it is.
+// Throws std::system_error: "cannot write path: why".
 void write_text_file(const std::filesystem::path& path, std::string_view text);
+
+// Throws std::runtime_error if write_text_file(path) is bound to fail: better
+// known before minutes of measuring than after.
+void check_writable(const std::filesystem::path& path);
 
 }  // namespace polyattn::base

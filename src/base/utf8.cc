@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstdint>
+
 namespace polyattn::base {
 namespace {
 
@@ -35,21 +37,6 @@ std::size_t utf8_prefix(std::string_view text) {
     at += size;
   }
   return at;
-}
-
-std::optional<std::string> utf8_of(std::uint32_t code_point) {
-  if (!is_scalar(code_point)) return std::nullopt;
-  if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
-  const int size = code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
-  std::string text;
-  for (int i = 0; i < size; ++i) {
-    const std::uint32_t bits = code_point >> (6 * (size - 1 - i)) & 0x3f;
-    text += static_cast<char>(bits | 0x80);
-  }
-  // The first byte has `size` ones, a zero, and the rest.
-  const std::uint32_t rest = code_point >> (6 * (size - 1));
-  text[0] = static_cast<char>((0xf00u >> size & 0xff) | rest);
-  return text;
 }
 
 }  // namespace polyattn::base

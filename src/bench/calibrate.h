@@ -1,4 +1,4 @@
-// `polyattn bench --calibrate`: what dense and linear attention cost on this
+// `polyattn bench calibrate`: what dense and linear attention cost on this
 // machine, measured now and kept for the commands that come (polyattn/plan.h).
 #pragma once
 

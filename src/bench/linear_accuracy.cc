@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "bench/bench_inputs.h"
-#include "bench/linear_bench.h"
+#include "bench/inputs.h"
+#include "bench/linear.h"
 #include "polyattn/reference.h"
 
 namespace polyattn::bench {
@@ -48,10 +48,10 @@ AccuracyRow accuracy_of(const LinearSettings& settings,
               .e = polynomial.width,
               .threads = settings.threads,
               .path = Path::kLinear};
-  CaseRunner linear(c, settings.seed);
+  CaseRunner linear(c, settings.run.seed);
   linear.run();
   c.path = Path::kDense;
-  CaseRunner dense(c, settings.seed);
+  CaseRunner dense(c, settings.run.seed);
   dense.run();
   std::vector<double> want(static_cast<std::size_t>(c.n * c.e));
   reference_forward(linear.inputs(), linear.config(),
@@ -127,8 +127,8 @@ class Stretched {
 };
 
 void add_overflow(const LinearSettings& settings, const Polynomial& polynomial,
-                  LinearReport& report) {
-  Stretched call(polynomial, settings.seed);
+                  Report& report) {
+  Stretched call(polynomial, settings.run.seed);
   const std::string name = Activation::parse(polynomial.formula).to_string();
   const auto add = [&](const char* what, Scaled scaled) {
     report.overflow.push_back({name, polynomial.width, what,
@@ -141,11 +141,11 @@ void add_overflow(const LinearSettings& settings, const Polynomial& polynomial,
 
 }  // namespace
 
-std::vector<LinearTask> linear_accuracy_tasks(const LinearSettings& settings) {
-  std::vector<LinearTask> tasks;
+std::vector<Task> linear_accuracy_tasks(const LinearSettings& settings) {
+  std::vector<Task> tasks;
   for (const Polynomial& polynomial : kPolynomials) {
     tasks.push_back({fmt::format("accuracy {}", polynomial.formula), 4,
-                     [=](LinearReport& report) {
+                     [=](Report& report) {
                        for (const std::int64_t n : {1024, 4096, 16384, 65536}) {
                          if (n > settings.longest && n > 1024) continue;
                          report.accuracy.push_back(accuracy_of(

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench/bench_inputs.h"
-#include "bench/linear_bench.h"
+#include "bench/inputs.h"
+#include "bench/linear.h"
 #include "bench/timed.h"
 #include "polyattn/decode.h"
 
@@ -32,7 +32,7 @@ class Reader {
       : state_({.heads = kHeads, .kv_heads = kHeads, .d = kWidth, .e = kWidth},
                {.activation = Activation::parse(formula), .mode = mode}),
         parallel_(settings.threads),
-        tokens_(std::make_shared<Tokens>(settings.seed)) {}
+        tokens_(std::make_shared<Tokens>(settings.run.seed)) {}
 
   // Reads on without asking, up to this many tokens.
   void read_to(std::int64_t length) {
@@ -85,49 +85,46 @@ class Reader {
 
 constexpr double kMicro = 1e6;
 
-LinearTask step_task(const LinearSettings& settings, std::int64_t length,
-                     double goal) {
+Task step_task(const LinearSettings& settings, std::int64_t length,
+               double goal) {
   const std::int64_t context = settings.capped(length);
   const std::string name =
       fmt::format("decode step x^2/sqrt(N), context {}, H={} D={}", context,
                   kHeads, kWidth);
   const double effort = 3e-4 * static_cast<double>(context);
-  return {name, effort, [=](LinearReport& report) {
+  return {name, effort, [=](Report& report) {
             Reader ours("x^2/sqrt(N)", DecodeMode::kSums, settings);
             Reader cache("softmax", DecodeMode::kCache, settings);
             ours.read_to(context);
             cache.read_to(context);
             ours.steps(1);  // the first steps take room, and touch it
             cache.steps(2);
-            std::vector<double> a, b, ratio;
+            Samples samples;
             double worst = 0, worst_cache = 0;
-            for (int i = 0; i < settings.rounds.rounds; ++i) {
-              const StepTimes own = ours.steps(kSumSteps);
-              const StepTimes theirs = cache.steps(kCacheSteps);
-              a.push_back(own.mean * kMicro);
-              b.push_back(theirs.mean * kMicro);
-              ratio.push_back(theirs.mean / own.mean);
-              worst = std::max(worst, own.worst);
-              worst_cache = std::max(worst_cache, theirs.worst);
+            for (int i = 0; i < settings.run.rounds.rounds; ++i) {
+              const StepTimes sums = ours.steps(kSumSteps);
+              const StepTimes cached = cache.steps(kCacheSteps);
+              samples.ours.push_back(sums.mean * kMicro);
+              samples.baseline.push_back(cached.mean * kMicro);
+              worst = std::max(worst, sums.worst);
+              worst_cache = std::max(worst_cache, cached.worst);
             }
-            report.rows.push_back(
-                {.name = name,
-                 .threads = settings.threads,
-                 .unit = "us",
-                 .ours = base::spread_of(a).median,
-                 .rival = base::spread_of(b).median,
-                 .rival_name = "our cache, softmax",
-                 .value = base::spread_of(ratio),
-                 .goal = settings.goal_at(length, {Bound::kAtLeast, goal}),
-                 .note = fmt::format(
-                     "means with folds; worst step {:.0f} us, of the cache "
-                     "{:.0f} us",
-                     worst * kMicro, worst_cache * kMicro)});
+            Row row{.name = name,
+                    .threads = settings.threads,
+                    .unit = "us",
+                    .baseline_name = "our cache, softmax",
+                    .goal = settings.goal_at(length, {Bound::kAtLeast, goal})};
+            row.note = fmt::format(
+                "means with folds; worst step {:.0f} us, of the cache {:.0f} "
+                "us",
+                worst * kMicro, worst_cache * kMicro);
+            summarise(samples, row);
+            report.rows.push_back(row);
           }};
 }
 
 // Lengths of 1k and on that are not shortened; the goal is about all of them.
-LinearTask constant_task(const LinearSettings& settings) {
+Task constant_task(const LinearSettings& settings) {
   constexpr std::int64_t kFirst = 1024, kLast = std::int64_t{1} << 20;
   constexpr int kTurns = 6;
   std::vector<std::int64_t> lengths;
@@ -140,7 +137,7 @@ LinearTask constant_task(const LinearSettings& settings) {
       fmt::format("time a token x^2/sqrt(N), context {} to {}, H={} D={}",
                   lengths.front(), lengths.back(), kHeads, kWidth);
   const double effort = 4e-5 * static_cast<double>(lengths.back());
-  return {name, effort, [=](LinearReport& report) {
+  return {name, effort, [=](Report& report) {
             Reader text("x^2/sqrt(N)", DecodeMode::kSums, settings);
             std::vector<Reader> texts;
             for (const std::int64_t length : lengths) {
@@ -151,7 +148,7 @@ LinearTask constant_task(const LinearSettings& settings) {
             std::vector<std::vector<double>> means(texts.size());
             // Many short rounds, there and back: what is looked for is a few
             // percent.
-            for (int i = 0; i < kTurns * settings.rounds.rounds; ++i) {
+            for (int i = 0; i < kTurns * settings.run.rounds.rounds; ++i) {
               for (std::size_t k = 0; k < texts.size(); ++k) {
                 const std::size_t t = i % 2 == 0 ? k : texts.size() - 1 - k;
                 means[t].push_back(texts[t].steps(kSumSteps).mean * kMicro);
@@ -165,15 +162,15 @@ LinearTask constant_task(const LinearSettings& settings) {
             }
             const auto [least, most] =
                 std::minmax_element(medians.begin(), medians.end());
-            const double ratio = *most / *least;
             report.rows.push_back(
                 {.name = name,
                  .threads = settings.threads,
                  .unit = "us",
-                 .ours = *most,
-                 .rival = *least,
-                 .rival_name = "the fastest context",
-                 .value = base::Spread{ratio, ratio, ratio},
+                 .ours = exactly(*most),
+                 .baseline = exactly(*least),
+                 .baseline_name = "the fastest context",
+                 .measure = Measure::kTimeRatio,
+                 .value = exactly(*most / *least),
                  .goal = settings.goal_at(kLast, {Bound::kAtMost, 1.10}),
                  .note = note});
           }};
@@ -181,7 +178,7 @@ LinearTask constant_task(const LinearSettings& settings) {
 
 }  // namespace
 
-std::vector<LinearTask> linear_decode_tasks(const LinearSettings& settings) {
+std::vector<Task> linear_decode_tasks(const LinearSettings& settings) {
   return {step_task(settings, 16384, 4), step_task(settings, 65536, 16),
           constant_task(settings)};
 }

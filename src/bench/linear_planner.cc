@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/bench_inputs.h"
-#include "bench/linear_bench.h"
+#include "bench/inputs.h"
+#include "bench/linear.h"
 #include "bench/timed.h"
 #include "polyattn/plan.h"
 
@@ -21,23 +21,23 @@ constexpr double kGoodLoss = 1.10;
 double dense_over_linear(PlannerRow& row, const LinearSettings& settings) {
   BenchCase c = row.shape;
   c.path = Path::kDense;
-  CaseRunner dense(c, settings.seed);
+  CaseRunner dense(c, settings.run.seed);
   c.path = Path::kLinear;
-  CaseRunner linear(c, settings.seed);
-  const double least = std::min(settings.rounds.min_seconds, 0.004);
-  row.dense_ms =
-      1e3 * Timed([&] { dense.run(); }, least / 2).seconds_per_call();
+  CaseRunner linear(c, settings.run.seed);
+  const double least = std::min(settings.run.rounds.min_seconds, 0.004);
+  row.dense_ms = Timed([&] { dense.run(); }, least / 2).milliseconds_per_call();
   row.linear_ms =
-      1e3 * Timed([&] { linear.run(); }, least / 2).seconds_per_call();
+      Timed([&] { linear.run(); }, least / 2).milliseconds_per_call();
   const double look = row.dense_ms / row.linear_ms;
   const bool linear_chosen = row.chosen == Path::kLinear;
   if (linear_chosen ? look > 2 : look < 0.5) return look;
-  DuelRow duel;
-  time_duel({[&] { linear.run(); }, [&] { dense.run(); }},
-            {settings.rounds.rounds + 2, least}, duel);
-  row.dense_ms = duel.theirs.median;
-  row.linear_ms = duel.ours.median;
-  return duel.ratio.median;
+  Row pair;
+  summarise(take_turns({[&] { linear.run(); }, [&] { dense.run(); }},
+                       {settings.run.rounds.rounds + 2, least}),
+            pair);
+  row.dense_ms = pair.baseline->median;
+  row.linear_ms = pair.ours->median;
+  return pair.value->median;
 }
 
 std::optional<PlannerRow> try_shape(const BenchCase& c,
@@ -80,8 +80,8 @@ std::vector<BenchCase> shapes_of(const LinearSettings& settings,
 }
 
 // The row of all shapes that the report has with this number of threads.
-LinearRow summary(const LinearReport& report, const LinearSettings& settings,
-                  int left_out) {
+Row summary(const Report& report, const LinearSettings& settings,
+            int left_out) {
   int shapes = 0, bad = 0;
   double worst = 1;
   for (const PlannerRow& row : report.planner) {
@@ -90,10 +90,11 @@ LinearRow summary(const LinearReport& report, const LinearSettings& settings,
     if (row.loss > kGoodLoss) ++bad;
     worst = std::max(worst, row.loss);
   }
-  LinearRow row{.name = fmt::format("planner, worst of {} shapes", shapes),
-                .threads = settings.threads,
-                .rival_name = "the better path",
-                .value = base::Spread{worst, worst, worst}};
+  Row row{.name = fmt::format("planner, worst of {} shapes", shapes),
+          .threads = settings.threads,
+          .baseline_name = "the better path",
+          .measure = Measure::kTimeRatio,
+          .value = exactly(worst)};
   row.goal = settings.goal_at(4096, {Bound::kAtMost, kGoodLoss});
   row.note = fmt::format("{} above {:.2f}; {} left out, linear over {} s", bad,
                          kGoodLoss, left_out, kMostSeconds);
@@ -105,13 +106,13 @@ LinearRow summary(const LinearReport& report, const LinearSettings& settings,
 
 }  // namespace
 
-std::vector<LinearTask> linear_planner_tasks(const LinearSettings& settings) {
-  std::vector<LinearTask> tasks;
+std::vector<Task> linear_planner_tasks(const LinearSettings& settings) {
+  std::vector<Task> tasks;
   const auto left_out = std::make_shared<int>(0);
   for (const std::int64_t width : {16, 32, 64}) {
     for (const int degree : {1, 2, 3}) {
       tasks.push_back({fmt::format("planner, D={} degree {}", width, degree), 5,
-                       [=](LinearReport& report) {
+                       [=](Report& report) {
                          for (const BenchCase& c :
                               shapes_of(settings, width, degree)) {
                            if (const auto row = try_shape(c, settings)) {
@@ -123,7 +124,7 @@ std::vector<LinearTask> linear_planner_tasks(const LinearSettings& settings) {
                        }});
     }
   }
-  tasks.push_back({"planner", 0.1, [=](LinearReport& report) {
+  tasks.push_back({"planner", 0.1, [=](Report& report) {
                      report.rows.push_back(
                          summary(report, settings, *left_out));
                    }});

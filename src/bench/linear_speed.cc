@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include "bench/bench_check.h"
-#include "bench/bench_inputs.h"
-#include "bench/bench_run.h"
-#include "bench/linear_bench.h"
+#include "bench/check.h"
+#include "bench/inputs.h"
+#include "bench/linear.h"
+#include "bench/measure.h"
 
 namespace polyattn::bench {
 namespace {
@@ -24,38 +24,25 @@ BenchCase linear_case(const LinearSettings& settings, const char* formula,
           .path = Path::kLinear};
 }
 
-RunOptions rounds_for(const LinearSettings& settings) {
-  return {.rounds = settings.rounds.rounds,
-          .min_seconds = settings.rounds.min_seconds,
-          .seed = settings.seed,
-          .sgemm_size = settings.sgemm_size};
-}
-
-LinearTask sgemm_task(const LinearSettings& settings, Op op, double goal) {
+Task sgemm_task(const LinearSettings& settings, Op op, double goal) {
   BenchCase c = linear_case(settings, "x^2/sqrt(N)", kShort, 64);
   c.op = op;
-  const std::string name = describe(c);
-  return {name, 4, [=](LinearReport& report) {
-            Figure figure{.name = name, .subject = c};
-            const Measurement m = Bench(rounds_for(settings)).measure(figure);
-            LinearRow row{.name = name,
-                          .threads = settings.threads,
-                          .unit = "Gflop/s",
-                          .ours = m.gflops.median,
-                          .rival_name = "sgemm",
-                          .value = m.ratio_sgemm};
-            if (m.sgemm) row.rival = m.sgemm->median;
-            row.goal = settings.goal_at(kShort, {Bound::kAtLeast, goal});
-            row.note = op == Op::kForward ? "counted: 4 N R E flops"
-                                          : "counted: 8 N R E flops";
-            if (!m.sgemm) row.note += "; built without OpenBLAS";
+  const Figure figure{
+      .name = describe(c),
+      .subject = c,
+      .goal = settings.goal_at(kShort, {Bound::kAtLeast, goal})};
+  return {figure.name, 4, [=](Report& report) {
+            Row row = Bench(settings.run).measure(figure);
+            if (!row.note.empty()) row.note += "; ";
+            row.note += op == Op::kForward ? "counted: 4 N R E flops"
+                                           : "counted: 8 N R E flops";
             report.rows.push_back(row);
           }};
 }
 
-// The dense rival: the same case, or where that would take too long a part of
-// its queries, of which the time is multiplied.
-struct DenseRival {
+// The dense baseline: the same case, or where that would take too long a part
+// of its queries, of which the time is multiplied.
+struct DenseBaseline {
   BenchCase shape;
   double times = 1;
   std::string note = {};
@@ -63,82 +50,71 @@ struct DenseRival {
 
 // Under causality the middle queries meet as many keys as the average one:
 // (N + 1) / 2.
-DenseRival dense_rival(BenchCase c, std::int64_t part) {
+DenseBaseline dense_baseline(BenchCase c, std::int64_t part) {
   c.path = Path::kDense;
   if (part >= c.n) return {c};
   const std::int64_t length = c.n;
   c.n = part;
-  DenseRival rival{c, static_cast<double>(length) / static_cast<double>(part)};
-  rival.note = fmt::format("dense: {} queries, times {:g}", part, rival.times);
+  DenseBaseline dense{c,
+                      static_cast<double>(length) / static_cast<double>(part)};
+  dense.note = fmt::format("dense: {} queries, times {:g}", part, dense.times);
   if (c.causal != Causal::kNone) {
-    rival.shape.causal = Causal::kLast;
-    rival.shape.m = length / 2 + part / 2;
-    rival.note = fmt::format("dense: the middle {} queries, times {:g}", part,
-                             rival.times);
+    dense.shape.causal = Causal::kLast;
+    dense.shape.m = length / 2 + part / 2;
+    dense.note = fmt::format("dense: the middle {} queries, times {:g}", part,
+                             dense.times);
   }
-  return rival;
+  return dense;
 }
 
-LinearTask dense_task(const LinearSettings& settings, const BenchCase& c,
-                      std::int64_t length, double goal) {
+Task dense_task(const LinearSettings& settings, const BenchCase& c,
+                std::int64_t length, double goal) {
   constexpr std::int64_t kPart = 4096;
-  const DenseRival rival = dense_rival(c, c.n >= kLong ? kPart : c.n);
-  return {describe(c), 8, [=](LinearReport& report) {
-            CaseRunner ours(c, settings.seed);
-            CaseRunner dense(rival.shape, settings.seed);
+  const DenseBaseline baseline = dense_baseline(c, c.n >= kLong ? kPart : c.n);
+  return {describe(c), 8, [=](Report& report) {
+            CaseRunner ours(c, settings.run.seed);
+            CaseRunner dense(baseline.shape, settings.run.seed);
             ours.run();
             check_against_reference(ours);
-            DuelRow duel;
-            time_duel({[&] { ours.run(); }, [&] { dense.run(); }},
-                      settings.rounds, duel);
-            const base::Spread& r = duel.ratio;
-            report.rows.push_back(
-                {.name = describe(c),
-                 .threads = settings.threads,
-                 .unit = "ms",
-                 .ours = duel.ours.median,
-                 .rival = duel.theirs.median * rival.times,
-                 .rival_name = "our dense kernel",
-                 .value = base::Spread{r.median * rival.times,
-                                       r.q1 * rival.times, r.q3 * rival.times},
-                 .goal = settings.goal_at(length, {Bound::kAtLeast, goal}),
-                 .note = rival.note});
+            Samples samples =
+                take_turns({[&] { ours.run(); }, [&] { dense.run(); }},
+                           settings.run.rounds);
+            for (double& ms : samples.baseline) ms *= baseline.times;
+            Row row{.name = describe(c),
+                    .threads = settings.threads,
+                    .subject = c,
+                    .baseline_name = "our dense kernel",
+                    .goal = settings.goal_at(length, {Bound::kAtLeast, goal}),
+                    .note = baseline.note};
+            summarise(samples, row);
+            report.rows.push_back(row);
           }};
 }
 
-LinearTask memory_task(const LinearSettings& settings) {
+Task memory_task(const LinearSettings& settings) {
   const BenchCase c = linear_case(settings, "x^2/sqrt(N)", kMillion, 64);
-  const std::string name = "memory, " + describe(c);
-  return {name, 12, [=](LinearReport& report) {
-            constexpr double kMB = 1e6;
-            Figure figure{.name = name, .subject = c};
-            figure.measure = Measure::kExtraBytes;
+  const Figure figure{.name = "memory, " + describe(c),
+                      .subject = c,
+                      .measure = Measure::kMegabytes,
+                      .goal = settings.goal_at(kMillion, {Bound::kAtMost, 64})};
+  return {figure.name, 12, [=](Report& report) {
             ::malloc_trim(0);  // pages that free() kept would hide new ones
-            const Measurement m = Bench(rounds_for(settings)).measure(figure);
-            LinearRow row{.name = name,
-                          .threads = settings.threads,
-                          .unit = "MB",
-                          .ours = m.value->median / kMB,
-                          .value_unit = "MB"};
-            row.value = base::Spread{*row.ours, *row.ours, *row.ours};
-            row.goal = settings.goal_at(kMillion, {Bound::kAtMost, 64});
-            row.note = fmt::format("workspace and row states {:.1f} MB",
-                                   static_cast<double>(m.extra_bytes) / kMB);
-            if (m.peak_bytes) {
-              row.note += fmt::format(", resident size and row states {:.1f}",
-                                      static_cast<double>(*m.peak_bytes) / kMB);
+            Row row = Bench(settings.run).measure(figure);
+            if (row.peak_bytes) {
+              row.note =
+                  fmt::format("resident size and row states {:.1f} MB",
+                              static_cast<double>(*row.peak_bytes) / 1e6);
             }
-            row.note += fmt::format("; {:.2f} s a call", m.seconds.median);
             report.rows.push_back(row);
           }};
 }
 
 }  // namespace
 
-std::vector<LinearTask> linear_speed_tasks(const LinearSettings& settings) {
+std::vector<Task> linear_speed_tasks(const LinearSettings& settings) {
   const char* square = "x^2/sqrt(N)";
-  std::vector<LinearTask> tasks = {sgemm_task(settings, Op::kForward, 0.75),
-                                   sgemm_task(settings, Op::kBackward, 0.6)};
+  std::vector<Task> tasks = {sgemm_task(settings, Op::kForward, 0.75),
+                             sgemm_task(settings, Op::kBackward, 0.6)};
   const auto against_dense = [&](const char* formula, std::int64_t length,
                                  std::int64_t width, double goal) {
     const BenchCase c = linear_case(settings, formula, length, width);

@@ -1,21 +1,13 @@
-// polyattn-bench: called by `polyattn bench`.
-#include <CLI/CLI.hpp>
+// polyattn-bench: called by `polyattn bench`, with the same arguments.
+#include <string_view>
 
-#include "bench/bench.h"
+#include "bench/command.h"
 #include "cli/program.h"
 
 int main(int argc, char** argv) {
   return polyattn::cli::run_program("polyattn", [&] {
-    CLI::App app{"polyattn-bench: how fast attention is on this machine.",
-                 "polyattn"};
-    app.require_subcommand(1);
-    polyattn::bench::BenchCommand bench(app);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return polyattn::cli::end_parsing(app, error);
-    }
+    const bool called = argc > 1 && std::string_view(argv[1]) == "bench";
     polyattn::cli::use_kept_costs();
-    return bench.run();
+    return polyattn::bench::run_bench({argv + (called ? 2 : 1), argv + argc});
   });
 }

@@ -1,8 +1,9 @@
 #include "bench/sgemm.h"
 
-#include <chrono>
-#include <random>
 #include <stdexcept>
+
+#include "base/random.h"
+#include "bench/timed.h"
 
 #ifdef POLYATTN_HAVE_OPENBLAS
 #include <cblas.h>
@@ -25,14 +26,14 @@ std::string sgemm_library() {
 
 void set_sgemm_threads(int threads) { openblas_set_num_threads(threads); }
 
-void sgemm(const Sgemm& call) {
-  cblas_sgemm(
-      CblasRowMajor, call.transpose_a ? CblasTrans : CblasNoTrans,
-      call.transpose_b ? CblasTrans : CblasNoTrans,
-      static_cast<blasint>(call.rows), static_cast<blasint>(call.columns),
-      static_cast<blasint>(call.inner), call.alpha, call.a,
-      static_cast<blasint>(call.lda), call.b, static_cast<blasint>(call.ldb),
-      0.0F, call.c, static_cast<blasint>(call.ldc));
+void sgemm(const Matrix& a, const Matrix& b, float* c, float alpha) {
+  const auto rows = static_cast<blasint>(a.transposed ? a.columns : a.rows);
+  const auto inner = static_cast<blasint>(a.transposed ? a.rows : a.columns);
+  const auto columns = static_cast<blasint>(b.transposed ? b.rows : b.columns);
+  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+              b.transposed ? CblasTrans : CblasNoTrans, rows, columns, inner,
+              alpha, a.data, static_cast<blasint>(a.columns), b.data,
+              static_cast<blasint>(b.columns), 0.0F, c, columns);
 }
 
 #else
@@ -40,36 +41,40 @@ void sgemm(const Sgemm& call) {
 bool have_sgemm() { return false; }
 std::string sgemm_library() { return ""; }
 void set_sgemm_threads(int) {}
-void sgemm(const Sgemm&) {
+void sgemm(const Matrix&, const Matrix&, float*, float) {
   throw std::logic_error("[sgemm] built without OpenBLAS");
 }
 
 #endif
 
+std::string sgemm_caution(const std::string& library,
+                          const std::string& target) {
+  if (!library.ends_with(", Prescott") || !target.starts_with("avx")) return "";
+  const std::string core = target == "avx2" ? "Haswell" : "SkylakeX";
+  return "note: OpenBLAS does not know this processor and took its slowest "
+         "kernels, so ratios to\n      sgemm and speed-ups mean little: run "
+         "again with OPENBLAS_CORETYPE=" +
+         core + "\n";
+}
+
+Matrix transpose(Matrix matrix) {
+  matrix.transposed = !matrix.transposed;
+  return matrix;
+}
+
 SgemmYardstick::SgemmYardstick(std::int64_t size, std::uint64_t seed)
     : size_(size), a_(size * size), b_(size * size), c_(size * size) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  for (float& value : a_) value = normal(random);
-  for (float& value : b_) value = normal(random);
+  base::Random random(seed);
+  for (float& value : a_) value = static_cast<float>(random.normal());
+  for (float& value : b_) value = static_cast<float>(random.normal());
 }
 
 double SgemmYardstick::gflops(int threads) {
   set_sgemm_threads(threads);
-  const auto start = std::chrono::steady_clock::now();
-  sgemm({.rows = size_,
-         .columns = size_,
-         .inner = size_,
-         .a = a_.data(),
-         .lda = size_,
-         .b = b_.data(),
-         .ldb = size_,
-         .c = c_.data(),
-         .ldc = size_});
-  const std::chrono::duration<double> elapsed =
-      std::chrono::steady_clock::now() - start;
+  const Matrix a{a_.data(), size_, size_}, b{b_.data(), size_, size_};
+  const double seconds = seconds_of([&] { sgemm(a, b, c_.data()); }, 1);
   const auto n = static_cast<double>(size_);
-  return 2e-9 * n * n * n / elapsed.count();
+  return 2e-9 * n * n * n / seconds;
 }
 
 }  // namespace polyattn::bench

@@ -12,25 +12,24 @@ bool have_sgemm();
 // "OpenBLAS 0.3.21, Zen"; empty without OpenBLAS.
 std::string sgemm_library();
 
+// A note if this library runs far below what a machine with this target can do:
+// OpenBLAS takes kernels of 2004 on a processor that it does not know.
+std::string sgemm_caution(const std::string& library,
+                          const std::string& target);
+
 // Threads of the following sgemm calls.
 void set_sgemm_threads(int threads);
 
-// c[rows, columns] = alpha a b, row-major with these leading dimensions; a is
-// [rows, inner], or [inner, rows] if transpose_a; b is [inner, columns], or
-// [columns, inner] if transpose_b.
-struct Sgemm {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  std::int64_t rows = 0, columns = 0, inner = 0;
-  float alpha = 1;
-  const float* a = nullptr;
-  std::int64_t lda = 0;
-  const float* b = nullptr;
-  std::int64_t ldb = 0;
-  float* c = nullptr;
-  std::int64_t ldc = 0;
+// Row-major and dense, as it lies in memory.
+struct Matrix {
+  const float* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  bool transposed = false;  // what is multiplied is its transpose
 };
-void sgemm(const Sgemm& call);
+Matrix transpose(Matrix matrix);
+
+// c = alpha a b, dense.
+void sgemm(const Matrix& a, const Matrix& b, float* c, float alpha = 1);
 
 // The yardstick: a product of two size x size matrices of normal numbers.
 class SgemmYardstick {

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace polyattn::bench {
+
 double seconds_of(const std::function<void()>& call, int calls) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < calls; ++i) call();
@@ -20,8 +21,28 @@ Timed::Timed(std::function<void()> call, double min_seconds)
   calls_ = static_cast<int>(std::clamp(min_seconds / once + 1, 1.0, 1e6));
 }
 
-double Timed::seconds_per_call() const {
-  return seconds_of(call_, calls_) / calls_;
+double Timed::milliseconds_per_call() const {
+  return 1e3 * seconds_of(call_, calls_) / calls_;
+}
+
+Samples take_turns(const Calls& calls, const Rounds& rounds,
+                   const std::function<void()>& between) {
+  const Timed ours(calls.ours, rounds.min_seconds);
+  std::optional<Timed> baseline;
+  if (calls.baseline) baseline.emplace(calls.baseline, rounds.min_seconds);
+  Samples samples;
+  const auto time_ours = [&] {
+    samples.ours.push_back(ours.milliseconds_per_call());
+  };
+  if (between) between();
+  for (int i = 0; i < rounds.rounds; ++i) {
+    // The order alternates, so that neither always follows the other.
+    if (i % 2 == 0) time_ours();
+    if (baseline) samples.baseline.push_back(baseline->milliseconds_per_call());
+    if (i % 2 != 0) time_ours();
+    if (between) between();
+  }
+  return samples;
 }
 
 }  // namespace polyattn::bench

@@ -1,8 +1,14 @@
-// Something to time, in batches that are long enough for the clock and for the
-// noise of the machine.
+// Timing, in batches that are long enough for the clock and for the noise of
+// the machine.
+//
+// Machines are shared and their clocks move, so only what was measured side by
+// side is compared: ours and the baseline take turns, a ratio is formed inside
+// its round, and the median over the rounds is reported with its quartiles.
 #pragma once
 
 #include <functional>
+
+#include "bench/row.h"
 
 namespace polyattn::bench {
 
@@ -14,11 +20,26 @@ class Timed {
   // takes.
   Timed(std::function<void()> call, double min_seconds);
 
-  double seconds_per_call() const;
+  double milliseconds_per_call() const;
 
  private:
   std::function<void()> call_;
   int calls_ = 1;
 };
+
+struct Calls {
+  std::function<void()> ours;
+  std::function<void()> baseline = {};  // may be empty
+};
+
+struct Rounds {
+  int rounds = 7;
+  double min_seconds = 0.05;  // what a round spends in each, at least
+};
+
+// Milliseconds of a call. `between` is called before each round and after the
+// last one.
+Samples take_turns(const Calls& calls, const Rounds& rounds,
+                   const std::function<void()>& between = {});
 
 }  // namespace polyattn::bench

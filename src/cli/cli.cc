@@ -54,11 +54,8 @@ int dispatch(int argc, const char* const* argv,
   commands.push_back(std::make_unique<PlanCommand>(app));
   app.add_subcommand("bench", "Measure attention against OpenBLAS or libtorch");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return end_parsing(app, error);
-  }
+  if (const auto code = parse_arguments(app, {argv + 1, argv + argc}))
+    return *code;
   if (version) {
     base::print_text(version_line("polyattn"));
     return base::kExitDone;

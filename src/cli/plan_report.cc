@@ -102,7 +102,7 @@ std::string sources_text() {
   return fmt::format(
       "Times are predictions for one thread and f32; a state is that of one "
       "sequence and\nkey head. They follow from costs that {}.\n"
-      "`polyattn bench --calibrate` measures those of this machine.\n"
+      "`polyattn bench calibrate` measures those of this machine.\n"
       "POLYATTN_PLAN=dense, linear or auto overrides the choice; {}.\n",
       file.empty() ? "come with polyattn" : "are kept in\n  " + file,
       wish.empty() ? "it is not set" : "now it is " + wish);

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 #include <malloc.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <new>
 #include <sstream>
+#include <utility>
 
 #include "base/output.h"
 #include "base/program.h"
@@ -27,6 +30,26 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+std::string refusal_of_octal(const std::string& text) {
+  const std::size_t sign = text.find_first_of("+-") == 0 ? 1 : 0;
+  const bool octal = text.size() > sign + 1 && text[sign] == '0' &&
+                     text[sign + 1] >= '0' && text[sign + 1] <= '9';
+  return octal
+             ? fmt::format("{} begins with 0: write integers without it", text)
+             : "";
+}
+
+void refuse_octal(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("INT") || type.starts_with("UINT")) {
+      option->check(CLI::Validator(refusal_of_octal, ""));
+    }
+  }
+  const auto every = [](const CLI::App*) { return true; };
+  for (CLI::App* command : app.get_subcommands(every)) refuse_octal(*command);
 }
 
 }  // namespace
@@ -57,13 +80,20 @@ std::string version_line(const std::string& program) {
                      base::hardware_threads());
 }
 
-int end_parsing(const CLI::App& app, const CLI::ParseError& error) {
-  std::ostringstream out;
-  std::ostringstream wrong;
-  const int code = app.exit(error, out, wrong);
-  fmt::print(stderr, "{}", wrong.str());
-  base::print_text(out.str());
-  return code == 0 ? base::kExitDone : base::kExitUsage;
+std::optional<int> parse_arguments(CLI::App& app,
+                                   std::vector<std::string> arguments) {
+  refuse_octal(app);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    const int code = app.exit(error, out);
+    // Help that could not be written is no help.
+    base::print_text(out.str());
+    return code == 0 ? base::kExitDone : base::kExitUsage;
+  }
+  return std::nullopt;
 }
 
 int run_program(const std::string& program, const std::function<int()>& work) {

@@ -1,9 +1,14 @@
 // How a program of this project runs: errors become one line and an exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace polyattn::cli {
 
@@ -18,9 +23,11 @@ void use_kept_costs();
 // "polyattn 0.1.0 (avx2; supported: ...; hardware threads: 2)", and a line end.
 std::string version_line(const std::string& program);
 
-// Prints help, or what is wrong with the command line; the exit code. Throws
-// std::runtime_error if help cannot be written.
-int end_parsing(const CLI::App& app, const CLI::ParseError& error);
+// Parses the command line. Integers that begin with 0 are refused: CLI11 2.1
+// would take 010 for 8. An exit code if there is nothing left to do, after
+// --help or an error, which is printed.
+std::optional<int> parse_arguments(CLI::App& app,
+                                   std::vector<std::string> arguments);
 
 // The exit code of `work`, which gives one of its own; or, if it throws, that
 // of the error, which is printed as "PROGRAM: what".

@@ -25,7 +25,7 @@ struct TargetCosts {
 // Of a virtual machine (Intel Xeon with AVX-512, two cores that had other
 // work): of each number the median of 41 calls of measure_path_costs(), in a
 // program that goes through supported_targets() and ran under `chrt -f 50`. One
-// such call is `POLYATTN_TARGET=avx2 polyattn bench --calibrate`. Those of sse4
+// such call is `POLYATTN_TARGET=avx2 polyattn bench calibrate`. Those of sse4
 // and scalar are rough: their quartiles lie up to a factor of 2 apart, and more
 // where a number is small. Any other target is taken as the first.
 constexpr std::array<TargetCosts, 4> kLibraryCosts = {{

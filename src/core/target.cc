@@ -69,7 +69,9 @@ std::int64_t target_in_use() {
 
 hwy::ChosenTarget& chosen_target() {
   static hwy::ChosenTarget chosen;
-  chosen.Update(target_in_use());
+  // A file that was not compiled for this target takes the next best one.
+  const std::int64_t bit = target_in_use();
+  chosen.Update(runnable() & ~(bit - 1));
   return chosen;
 }
 

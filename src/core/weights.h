@@ -22,8 +22,7 @@ enum class WeightForm : std::uint8_t {
 template <typename T>
 struct WeightParams {
   WeightForm form;
-  bool sum;             // the divisor is the row sum of |w|
-  bool signed_weights;  // w may be negative
+  bool sum;  // the divisor is the row sum of |w|
   int degree;
   T coefficient[kMaxDegree + 1];
   double gain;          // constant factor, left to the row scale
@@ -50,7 +49,6 @@ WeightParams<T> make_weight_params(const Activation& a) {
       p.form = WeightForm::kRelu;
       break;
     case ActivationKind::kPolynomial: {
-      p.signed_weights = true;
       bool monomial = a.degree >= 1 && a.degree <= 4;
       for (int i = 0; i <= a.degree; ++i) {
         p.coefficient[i] = static_cast<T>(a.coefficient[i]);

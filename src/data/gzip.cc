@@ -11,6 +11,8 @@
 namespace polyattn::data {
 namespace {
 
+// zlib itself, and not libarchive (3.6): its gzip filter neither checks the
+// sums and lengths of the members nor minds what follows them.
 constexpr int kGzipOnly = 15 + 16;  // the largest window, gzip's frame
 
 class Inflater {

@@ -80,7 +80,7 @@ class Generator {
   }
 
   const ListOpsSource& source_;
-  base::RandomBits random_;
+  base::Random random_;
   std::vector<std::uint8_t> tokens_;
   // Hashes, not expressions: if two have the same, one is thrown away without
   // need, which does no harm.

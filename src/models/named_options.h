@@ -1,7 +1,7 @@
 // Options by name.
 #pragma once
 
-#include <torch/torch.h>
+#include <c10/util/Exception.h>
 
 #include <string>
 #include <utility>

@@ -1,10 +1,12 @@
 #include "polyattn/nn/attention.h"
 
+#include <torch/nn/init.h>
+#include <torch/utils.h>
+
 #include <cmath>
 #include <utility>
 
 #include "nn/attention_checks.h"
-#include "nn/eager.h"
 #include "nn/split_rows.h"
 
 namespace polyattn::nn {
@@ -109,21 +111,9 @@ AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
   const std::int64_t k_width = kv_heads() * head_dim();
   const std::vector<std::int64_t> widths = {q_width, k_width, k_width};
   const auto rows = torch::linear(x, in_proj_weight, in_proj_bias);
-  const auto parts = options.fused() ? split_rows(rows, widths)
-                                     : rows.split_with_sizes(widths, -1);
+  const auto parts =
+      other_op_ ? rows.split_with_sizes(widths, -1) : split_rows(rows, widths);
   return finish({parts[0], parts[1], parts[2]}, first);
-}
-
-AttentionImpl::Heads AttentionImpl::project_cross(
-    const torch::Tensor& x, const torch::Tensor& context) {
-  const std::int64_t q_width = options.heads() * head_dim();
-  const std::int64_t k_width = kv_heads() * head_dim();
-  const auto weight = in_proj_weight.split_with_sizes({q_width, 2 * k_width});
-  const auto bias = options.bias()
-                        ? in_proj_bias.split_with_sizes({q_width, 2 * k_width})
-                        : std::vector<torch::Tensor>(2);
-  const auto kv = torch::linear(context, weight[1], bias[1]).chunk(2, -1);
-  return finish({torch::linear(x, weight[0], bias[0]), kv[0], kv[1]}, 0);
 }
 
 // From rows [B, N, heads * D]: norms before positions, and the learned scale on
@@ -174,24 +164,19 @@ double AttentionImpl::score_factor() const {
 torch::Tensor AttentionImpl::weighted(const Heads& heads,
                                       const torch::Tensor& mask,
                                       Causal causal) {
-  const double scale = score_factor();
-  const double dropout = is_training() ? options.dropout() : 0;
-  if (!options.fused()) {
-    TORCH_CHECK(!mask.defined(), "[Attention] fused(false) takes no mask");
-    return eager_attention({heads.q, heads.k, heads.v,
-                            Activation::parse(options.activation()), causal,
-                            scale, dropout});
-  }
   auto call = polyattn::AttentionOptions()
                   .activation(options.activation())
-                  .dropout(dropout)
+                  .dropout(is_training() ? options.dropout() : 0)
                   .causal(causal)
-                  .scale(scale)
+                  .scale(score_factor())
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
   look_closer(heads, call);
-  if (!watching_) return polyattn::attention(heads.q, heads.k, heads.v, call);
+  if (!watching_) {
+    return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
+                     : polyattn::attention(heads.q, heads.k, heads.v, call);
+  }
   auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
   norms_ = std::move(result.norms);
   return result.output;
@@ -204,20 +189,21 @@ torch::Tensor AttentionImpl::attend(const Heads& heads,
   return torch::dropout(y, options.projection_dropout(), is_training());
 }
 
-void AttentionImpl::check_rows(const char* name, const torch::Tensor& x) const {
-  TORCH_CHECK(x.dim() == 3 && x.size(2) == options.dim(), "[Attention] ", name,
-              " of size ", x.sizes(), " is not [B, N, ", options.dim(), "]");
+void AttentionImpl::check_rows(const torch::Tensor& x) const {
+  TORCH_CHECK(x.dim() == 3 && x.size(2) == options.dim(),
+              "[Attention] x of size ", x.sizes(), " is not [B, N, ",
+              options.dim(), "]");
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      const torch::Tensor& mask) {
-  check_rows("x", x);
+  check_rows(x);
   return attend(project(x, 0), mask,
                 options.causal() ? Causal::kFirst : Causal::kNone);
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
-  check_rows("x", x);
+  check_rows(x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
   Heads heads = project(x, cache.length());
   cache.append(heads.k, heads.v);
@@ -247,44 +233,28 @@ DecodeCall AttentionImpl::decode_call() const {
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      DecodeCache& cache) {
-  check_rows("x", x);
+  check_rows(x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
-  TORCH_CHECK(!is_training() || options.dropout() == 0,
+  TORCH_CHECK(!is_training() ||
+                  (options.dropout() == 0 && options.projection_dropout() == 0),
               "[Attention] decoding has no dropout: call eval() first");
   const Heads heads = project(x, cache.length());
   const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
   return out_proj->forward(o.transpose(1, 2).flatten(2));
 }
 
-torch::Tensor AttentionImpl::cross_forward(const torch::Tensor& x,
-                                           const torch::Tensor& context,
-                                           const torch::Tensor& mask) {
-  check_rows("x", x);
-  check_rows("context", context);
-  TORCH_CHECK(!options.causal() && !options.rotary(),
-              "[Attention] cross_forward has two sequences, between which ",
-              options.causal() ? "causal(true)" : "rotary", " has no meaning");
-  return attend(project_cross(x, context), mask, Causal::kNone);
-}
-
 void AttentionImpl::watch_norms(bool on) {
-  TORCH_CHECK(!on || options.fused(),
-              "[Attention] fused(false) computes no norms to watch");
   watching_ = on;
   norms_.reset();
 }
 
 void AttentionImpl::watch_other(const std::string& formula) {
-  TORCH_CHECK(formula.empty() || options.fused(),
-              "[Attention] fused(false) computes no norms to watch");
   if (!formula.empty()) Activation::parse(formula);
   other_ = formula;
   other_norms_.reset();
 }
 
 void AttentionImpl::watch_weights(bool on) {
-  TORCH_CHECK(!on || options.fused(),
-              "[Attention] fused(false) keeps no weights to watch");
   watching_weights_ = on;
   weights_ = torch::Tensor();
 }

@@ -1,7 +1,6 @@
 #include "nn/attention_checks.h"
 
 #include "nn/choice.h"
-#include "nn/eager.h"
 
 namespace polyattn::nn {
 namespace {
@@ -31,16 +30,6 @@ Activation parse(const std::string& formula) {
   }
 }
 
-void check_eager(const AttentionOptions& o, const Activation& activation) {
-  TORCH_CHECK(eager_knows(activation),
-              "[Attention] fused(false) knows softmax, "
-              "c x^p, c x^p/sqrt(N) and c x^p/N, not ",
-              o.activation());
-  TORCH_CHECK(o.learned_coefficients() == "none",
-              "[Attention] fused(false) has no learned_coefficients, here ",
-              o.learned_coefficients());
-}
-
 }  // namespace
 
 void check_attention_options(const AttentionOptions& options) {
@@ -56,7 +45,6 @@ void check_attention_options(const AttentionOptions& options) {
                   activation.kind == ActivationKind::kPolynomial,
               "[Attention] learned_coefficients are for polynomials, not for ",
               options.activation());
-  if (!options.fused()) check_eager(options, activation);
 }
 
 }  // namespace polyattn::nn

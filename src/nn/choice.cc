@@ -1,6 +1,6 @@
 #include "nn/choice.h"
 
-#include <torch/torch.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 

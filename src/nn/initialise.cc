@@ -2,6 +2,8 @@
 #include "polyattn/nn/initialise.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
 #include <cmath>

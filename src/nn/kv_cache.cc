@@ -1,5 +1,7 @@
 #include "polyattn/nn/kv_cache.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 
 namespace polyattn::nn {

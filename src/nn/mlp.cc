@@ -28,9 +28,11 @@ void MlpImpl::reset() {
 
 torch::Tensor MlpImpl::forward(const torch::Tensor& x) {
   torch::Tensor y = fc1->forward(x);
-  y = options.fused() && options.approximate() == "none"
-          ? polyattn::gelu(y)
-          : torch::gelu(y, options.approximate());
+  if (options.approximate() != "none") {
+    y = torch::gelu(y, options.approximate());
+  } else {
+    y = other_gelu_ ? other_gelu_(y) : polyattn::gelu(y);
+  }
   y = torch::dropout(y, options.dropout(), is_training());
   y = fc2->forward(y);
   return torch::dropout(y, options.dropout(), is_training());

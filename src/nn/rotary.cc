@@ -1,5 +1,7 @@
 #include "polyattn/nn/rotary.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>

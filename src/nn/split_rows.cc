@@ -1,5 +1,7 @@
 #include "nn/split_rows.h"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 namespace polyattn::nn {
 namespace {
 

@@ -2,7 +2,7 @@
 // they already lie side by side.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <vector>

@@ -20,6 +20,8 @@ namespace {
 constexpr std::int64_t kMaxMetricsBytes = std::int64_t{1} << 28;
 // A record of the norms of a thousand heads has a hundredth of this.
 constexpr std::size_t kMaxLine = 1 << 22;
+// A file with more is no file of metrics. Each costs as much as many good ones.
+constexpr std::int64_t kMaxDamaged = 1000;
 constexpr std::size_t kTailBytes = 64;
 constexpr std::size_t kMetricsPiece = 1 << 18;
 
@@ -48,12 +50,12 @@ bool MetricsFile::refresh(const std::stop_token& stop) {
   const bool had_any = state_.exists();
   try {
     const base::FileDescriptor file = open_file(path_, root_);
-    const bool anew = had_any && !continues(file.get(), now);
-    if (anew) restart();
+    const bool replaced = had_any && !continues(file.get(), now);
+    if (replaced) restart();
     unreadable_.clear();
     const std::int64_t before = offset_;
     if (read_on(file.get(), stop)) state_ = now;
-    return anew || offset_ != before;
+    return replaced || offset_ != before;
   } catch (const std::runtime_error& error) {
     const bool changed = had_any || unreadable_ != error.what();
     restart();
@@ -71,6 +73,12 @@ bool MetricsFile::read_on(int file, const std::stop_token& stop) {
       unreadable_ =
           fmt::format("{} has more than {} bytes: the rest is left out",
                       path_.string(), kMaxMetricsBytes);
+      return true;
+    }
+    if (damaged_ > kMaxDamaged) {
+      unreadable_ = fmt::format(
+          "{}: more than {} lines are damaged: the rest is left out ({})",
+          path_.string(), kMaxDamaged, base::shortened(first_damage_));
       return true;
     }
     const std::size_t had = bytes.size();
@@ -105,7 +113,7 @@ bool MetricsFile::read_on(int file, const std::stop_token& stop) {
 void MetricsFile::take(std::string_view bytes) {
   offset_ += static_cast<std::int64_t>(bytes.size());
   tail_ = bytes.substr(bytes.size() - std::min(bytes.size(), kTailBytes));
-  while (!bytes.empty()) {
+  while (!bytes.empty() && damaged_ <= kMaxDamaged) {
     const std::size_t end = bytes.find('\n');
     // The start of a line that is too long was counted when it was met.
     if (!std::exchange(skipping_, false)) take_line(bytes.substr(0, end));

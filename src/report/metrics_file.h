@@ -19,10 +19,11 @@ class MetricsFile {
   // `root` as open_file() takes it.
   MetricsFile(std::filesystem::path path, std::filesystem::path root);
 
-  // True if there was anything new. Begins anew if the file was cut or
+  // True if there was anything new. Starts over if the file was cut or
   // replaced, as resuming does. A last line without end is being written: it is
-  // left for the next time. Lines that are no records are left out; warning()
-  // tells. Ends early if it is asked to.
+  // left for the next time. Lines that are no records are left out, and so is
+  // all that follows the thousandth of them; warning() tells. Ends early if it
+  // is asked to.
   bool refresh(const std::stop_token& stop = {});
 
   const RunSeries& series() const { return series_; }

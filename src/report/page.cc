@@ -15,7 +15,7 @@ std::string fill_page(std::string_view page, std::string_view document) {
       page.find(kPlaceholder, place + 1) != std::string_view::npos) {
     throw std::runtime_error(fmt::format(
         "the page of this build is damaged: {} stands in it {}, not once; "
-        "build polyattn anew",
+        "build polyattn again",
         kPlaceholder,
         place == std::string_view::npos ? "nowhere" : "more than once"));
   }

@@ -16,7 +16,7 @@ constexpr std::string_view kLineEnd = "\xE2\x80";
 }  // namespace
 
 std::string valid_utf8(std::string_view text) {
-  // What printing replaces is gone when it is read again.
+  // Printing replaces what is no UTF-8; reading it again gives plain text.
   return base::parse_json(base::printed(base::Json(std::string(text))))
       .get<std::string>();
 }

@@ -79,7 +79,7 @@ void add_differences(Claim& claim, std::uint64_t seed) {
     for (int sample = 0; sample < 8; ++sample) {
       Random random(
           {seed, Stream::kScores, n, kFirstDifferenceSample + sample});
-      const double scale = std::pow(10, 2 * random.uniform() - 1);
+      const double scale = std::pow(10, 2 * random.positive_uniform() - 1);
       std::vector<double> scores(static_cast<std::size_t>(n * n));
       for (double& score : scores) score = scale * random.normal();
       double formula = 0;

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+
+#include "base/random.h"
 
 namespace polyattn::theory {
 
@@ -25,25 +28,21 @@ struct RandomKey {
   std::int64_t sample = 0;
 };
 
-// SplitMix64, and Box-Muller on top of it: the distributions of <random> give
-// other numbers with another standard library.
-class Random {
+// Absorbs one part of a key after the other.
+constexpr std::uint64_t seed_of(const RandomKey& key) {
+  std::uint64_t state = 0;
+  for (const std::uint64_t part :
+       {key.seed, static_cast<std::uint64_t>(key.stream),
+        static_cast<std::uint64_t>(key.tokens),
+        static_cast<std::uint64_t>(key.sample)}) {
+    state = base::mix_bits(base::mix_bits(state + base::kRandomStep) + part);
+  }
+  return state;
+}
+
+class Random : public base::Random {
  public:
-  explicit Random(const RandomKey& key);
-
-  // In (0, 1].
-  double uniform();
-  double normal();
-  // Student's t with 3 degrees of freedom, scaled to variance 1. Moments of
-  // order 3 and more do not exist.
-  double heavy_tailed();
-
- private:
-  std::uint64_t next();
-
-  std::uint64_t state_;
-  double spare_ = 0;  // the second number of a pair
-  bool has_spare_ = false;
+  explicit Random(const RandomKey& key) : base::Random(seed_of(key)) {}
 };
 
 }  // namespace polyattn::theory

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/message.h"
 #include "theory/report_table.h"
 #include "theory/study.h"
 
@@ -131,9 +132,10 @@ std::string conclusion(const std::vector<Claim>& claims) {
   if (chance > 0) {
     // To the nearest thousand: the level itself is approximate.
     text += fmt::format(
-        " Chance alone would let one run in about {:.0f} 000 fail. --json has "
-        "all rows.",
-        std::ceil(1e-3 / chance));
+        " Chance alone would let one run in about {} fail. --json has all "
+        "rows.",
+        base::grouped(1000 *
+                      static_cast<std::uint64_t>(std::ceil(1e-3 / chance))));
   }
   return wrapped(text, kTheoryColumns, "");
 }

@@ -50,7 +50,7 @@ Family random_doubles(const StudyOptions& o) {
     Extremes extremes{.tokens = n};
     for (int sample = 0; sample < kDoubleMatrices; ++sample) {
       Random random({o.seed, Stream::kScores, n, sample});
-      const double scale = std::pow(10, 6 * random.uniform() - 3);
+      const double scale = std::pow(10, 6 * random.positive_uniform() - 3);
       add_matrix(extremes, [&](auto, auto) { return scale * random.normal(); });
     }
     family.lengths.push_back(extremes);

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "base/random.h"
 #include "theory/softmax_bound.h"
 
 namespace polyattn::theory {
@@ -21,31 +21,6 @@ constexpr double kSmallestStep = 1e-9;
 constexpr double kLargestStep = 1024;
 // What a step must gain at least, of what the slope at its foot promises.
 constexpr double kLeastGain = 0.4;
-
-// splitmix64 and Box-Muller: the distributions of <random> give other numbers
-// with another standard library.
-class SearchRandom {
- public:
-  explicit SearchRandom(std::uint64_t seed) : state_(seed) {}
-
-  // In (0, 1].
-  double uniform() { return static_cast<double>((next() >> 11) + 1) * 0x1p-53; }
-
-  double normal() {
-    const double length = std::sqrt(-2 * std::log(uniform()));
-    return length * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  std::uint64_t state_;
-};
 
 struct Climb {
   std::vector<double> scores;
@@ -125,11 +100,12 @@ int climb(SoftmaxNorm norm, int steps, Climb& row) {
   return done + 1;
 }
 
-Climb random_beginning(std::size_t n, SearchRandom& random) {
-  const double scale = std::pow(10, kScaleDecades * (2 * random.uniform() - 1));
+Climb random_beginning(std::size_t n, base::Random& random) {
+  const double scale =
+      std::pow(10, kScaleDecades * (2 * random.positive_uniform() - 1));
   Climb row;
   row.scores.resize(n);
-  for (double& score : row.scores) score = scale * random.normal();
+  for (double& score : row.scores) score = scale * random.single_normal();
   return row;
 }
 
@@ -138,7 +114,7 @@ Climb random_beginning(std::size_t n, SearchRandom& random) {
 SearchResult search_largest(SoftmaxNorm norm, const SearchOptions& options) {
   check_options(options);
   const auto n = static_cast<std::size_t>(options.tokens);
-  SearchRandom random(options.seed);
+  base::Random random(options.seed);
   SearchResult result;
   result.scores.reserve(n * n);
   double sum = 0;

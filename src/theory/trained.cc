@@ -83,7 +83,7 @@ void check_layer(const MeasuredLayer& layer) {
   const auto require = [&](bool ok, const std::string& what) {
     if (ok) return;
     throw std::invalid_argument(
-        fmt::format("[theory] layer {}: {}", layer.name, what));
+        fmt::format("[theory] {}: {}", layer.name, what));
   };
   require(layer.tokens >= 1, fmt::format("tokens {} < 1", layer.tokens));
   require(layer.width >= 1, fmt::format("width {} < 1", layer.width));

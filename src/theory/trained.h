@@ -32,7 +32,7 @@ struct TrainedRow {
 };
 
 // In the order of the layers. Throws FormulaError for a bad formula, and
-// std::invalid_argument ("[theory] layer NAME: ...") for what cannot be.
+// std::invalid_argument ("[theory] NAME: ...") for what cannot be.
 std::vector<TrainedRow> trained_rows(const std::vector<MeasuredLayer>& layers);
 
 // For a terminal.

@@ -122,9 +122,10 @@ std::int64_t common_heads(const at::Tensor& q, const at::Tensor& k,
 
 void check_coefficients(const Call& call) {
   const at::Tensor& c = call.coefficients;
-  TORCH_CHECK(call.activation.kind == ActivationKind::kPolynomial,
+  const Activation& activation = call.config.activation;
+  TORCH_CHECK(activation.kind == ActivationKind::kPolynomial,
               "[attention] coefficients are for polynomials, not for ",
-              call.activation.to_string());
+              activation.to_string());
   TORCH_CHECK(at::isFloatingType(c.scalar_type()),
               "[attention] coefficients have type ", c.scalar_type(),
               ", which is not floating point");
@@ -140,8 +141,8 @@ void check_coefficients(const Call& call) {
 }
 
 void check_numbers(const Call& call) {
-  TORCH_CHECK(std::isfinite(call.scale), "[attention] scale ", call.scale,
-              " is not finite");
+  TORCH_CHECK(std::isfinite(*call.config.scale), "[attention] scale ",
+              *call.config.scale, " is not finite");
   TORCH_CHECK(call.dropout >= 0 && call.dropout < 1, "[attention] dropout_p ",
               call.dropout, " is not in [0, 1)");
 }
@@ -176,6 +177,10 @@ Activation parse_activation(c10::string_view formula) {
   }
 }
 
+DType compute_type(const at::Tensor& t) {
+  return t.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32;
+}
+
 bool is_bias(const at::Tensor& attn_mask) {
   return attn_mask.defined() && attn_mask.scalar_type() != at::kBool;
 }
@@ -183,13 +188,14 @@ bool is_bias(const at::Tensor& attn_mask) {
 Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const AttentionOptions& options) {
   Call call;
-  call.activation = parse_activation(options.activation());
+  call.config.activation = parse_activation(options.activation());
   set_tensors(q, k, v, options.gqa(), call);
   const double width = std::max<double>(static_cast<double>(q.size(-1)), 1);
-  call.scale = options.scale().value_or(1 / std::sqrt(width));
-  call.causal = options.causal();
+  call.config.scale = options.scale().value_or(1 / std::sqrt(width));
+  call.config.causal = options.causal();
+  call.config.compute = compute_type(q);
+  call.config.path = options.path();
   call.dropout = options.dropout();
-  call.path = options.path();
   check_numbers(call);
   if (options.mask() && options.mask()->defined()) {
     check_mask_tensor(*options.mask(), q);

@@ -1,10 +1,14 @@
 // The public ops: they check the arguments and choose between the kernels of
-// the core and the composed definition.
+// the core and the composed definition. And their functions in C++, which go
+// through torch's dispatcher, so that autocast and tracing see them.
+#include "polyattn/torch/attention.h"
+
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
 #include "torch/call.h"
 #include "torch/composed.h"
+#include "torch/find_op.h"
 #include "torch/fused.h"
 
 namespace polyattn {
@@ -22,21 +26,15 @@ bool is_fused(const Call& call) {
   const bool known = type == at::kFloat || type == at::kDouble ||
                      type == at::kBFloat16 || type == at::kHalf;
   const bool here = call.q.is_cpu() || call.q.is_meta();
-  const bool linear = call.activation.divisor != Divisor::kSum;
+  const bool linear = call.config.activation.divisor != Divisor::kSum;
   return known && here && call.dropout == 0 &&
          !(is_bias(call.attn_mask) && wants_gradient(call.attn_mask)) &&
          (linear || !wants_gradient(call.coefficients));
 }
 
 FusedResults evaluate(const Call& call, bool norms) {
-  if (is_fused(call)) {
-    return fused_forward({call.q, call.k, call.v, call.attn_mask,
-                          call.coefficients, call.activation.to_string(),
-                          call.scale, static_cast<std::int64_t>(call.causal),
-                          static_cast<std::int64_t>(call.path)},
-                         norms);
-  }
-  TORCH_CHECK(call.path != Path::kLinear,
+  if (is_fused(call)) return fused_forward(call, norms);
+  TORCH_CHECK(call.config.path != Path::kLinear,
               "[attention] no linear path: this call is not one of the "
               "kernels', for its type, its device, dropout, or a gradient that "
               "they do not have");
@@ -111,7 +109,7 @@ attention_with_norms_op(Arguments... arguments) {
           column(3).to(at::kLong)};
 }
 
-// The signature of both, for the templates above.
+// The signature of both, for the templates above and for the dispatcher.
 template <template <typename...> class Apply>
 using WithArguments =
     Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
@@ -121,8 +119,8 @@ using WithArguments =
 
 template <typename... Arguments>
 struct AttentionOps {
-  static constexpr auto kAttention = attention_op<Arguments...>;
-  static constexpr auto kWithNorms = attention_with_norms_op<Arguments...>;
+  static constexpr auto* kAttention = attention_op<Arguments...>;
+  static constexpr auto* kWithNorms = attention_with_norms_op<Arguments...>;
 };
 
 std::string canonical_formula(c10::string_view formula) {
@@ -136,13 +134,50 @@ std::vector<double> polynomial_coefficients(c10::string_view formula) {
   return {a.coefficient.begin(), a.coefficient.begin() + a.degree + 1};
 }
 
+c10::string_view name_of(Path path) {
+  if (path == Path::kAuto) return "auto";
+  return path == Path::kDense ? "dense" : "linear";
+}
+
+using Ops = WithArguments<AttentionOps>;
+
+template <typename Function>
+auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
+             const at::Tensor& k, const at::Tensor& v,
+             const AttentionOptions& o) {
+  const bool is_causal = o.causal() != Causal::kNone;
+  return op.call(q, k, v, o.mask(), o.dropout(), is_causal, o.scale(), o.gqa(),
+                 o.activation(), o.coefficients(),
+                 o.causal() == Causal::kLast ? "lower_right" : "upper_left",
+                 name_of(o.path()));
+}
+
 }  // namespace
+
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k,
+                     const at::Tensor& v, const AttentionOptions& options) {
+  static const auto op =
+      find_op<std::remove_pointer_t<decltype(Ops::kAttention)>>(
+          "polyattn::attention");
+  return call_op(op, q, k, v, options);
+}
+
+AttentionWithNorms attention_with_norms(const at::Tensor& q,
+                                        const at::Tensor& k,
+                                        const at::Tensor& v,
+                                        const AttentionOptions& options) {
+  static const auto op =
+      find_op<std::remove_pointer_t<decltype(Ops::kWithNorms)>>(
+          "polyattn::attention_with_norms");
+  auto [output, weight, jacobian, score, bad] = call_op(op, q, k, v, options);
+  return {output, {weight, jacobian, score, bad}};
+}
+
 }  // namespace polyattn
 
 TORCH_LIBRARY_IMPL(polyattn, CompositeImplicitAutograd, m) {
-  using Ops = polyattn::WithArguments<polyattn::AttentionOps>;
-  m.impl("attention", Ops::kAttention);
-  m.impl("attention_with_norms", Ops::kWithNorms);
+  m.impl("attention", polyattn::Ops::kAttention);
+  m.impl("attention_with_norms", polyattn::Ops::kWithNorms);
   m.impl("canonical_formula", polyattn::canonical_formula);
   m.impl("polynomial_coefficients", polyattn::polynomial_coefficients);
 }

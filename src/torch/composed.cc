@@ -25,8 +25,8 @@ at::Tensor visible_keys(const Call& call) {
   } else if (call.attn_mask.defined()) {
     visible = call.attn_mask;
   }
-  if (call.causal == Causal::kNone) return visible;
-  const std::int64_t shift = call.causal == Causal::kLast ? m - n : 0;
+  if (call.config.causal == Causal::kNone) return visible;
+  const std::int64_t shift = call.config.causal == Causal::kLast ? m - n : 0;
   const at::Tensor past =
       at::ones({n, m}, call.q.options().dtype(at::kBool)).tril(shift);
   return visible.defined() ? visible.logical_and(past)
@@ -48,7 +48,7 @@ Scores scores_of(const Call& call) {
   const std::int64_t heads = call.q.size(1), m = call.k.size(2);
   const at::Tensor q = widened(call.q, heads), k = widened(call.k, heads);
   Scores scores;
-  at::Tensor s = at::matmul(q * call.scale, k.transpose(2, 3));
+  at::Tensor s = at::matmul(q * *call.config.scale, k.transpose(2, 3));
   scores.visible = visible_keys(call);
   if (is_bias(call.attn_mask)) {
     const at::Tensor bias = call.attn_mask.to(s.scalar_type());
@@ -68,9 +68,10 @@ Scores scores_of(const Call& call) {
 // Coefficient of x^i, broadcast to [B, H, N, M].
 at::Tensor coefficient(const Call& call, const at::Tensor& s, std::int64_t i) {
   if (!call.coefficients.defined()) {
-    return at::full({1, 1, 1, 1},
-                    call.activation.coefficient[static_cast<std::size_t>(i)],
-                    s.options());
+    return at::full(
+        {1, 1, 1, 1},
+        call.config.activation.coefficient[static_cast<std::size_t>(i)],
+        s.options());
   }
   return call.coefficients.select(-1, i)
       .to(s.scalar_type())
@@ -81,7 +82,7 @@ at::Tensor coefficient(const Call& call, const at::Tensor& s, std::int64_t i) {
 at::Tensor polynomial(const Call& call, const at::Tensor& s, bool derivative) {
   const std::int64_t degree = call.coefficients.defined()
                                   ? call.coefficients.size(-1) - 1
-                                  : call.activation.degree;
+                                  : call.config.activation.degree;
   const std::int64_t last = derivative ? 1 : 0;
   at::Tensor w = at::zeros_like(s);
   for (std::int64_t i = degree; i >= last; --i) {
@@ -102,7 +103,7 @@ at::Tensor shifted_exp(const Scores& scores) {
 }
 
 at::Tensor sigmoid_of(const Call& call, const Scores& scores) {
-  return call.activation.log_n_bias
+  return call.config.activation.log_n_bias
              ? (scores.s - scores.n.clamp_min(1).log()).sigmoid()
              : scores.s.sigmoid();
 }
@@ -116,7 +117,7 @@ at::Tensor relu_power(const at::Tensor& s, int power) {
 
 // The weights before the divisor.
 at::Tensor raw_weights(const Call& call, const Scores& scores) {
-  const Activation& a = call.activation;
+  const Activation& a = call.config.activation;
   switch (a.kind) {
     case ActivationKind::kSoftmax:
       return scores.zero_hidden(shifted_exp(scores));
@@ -132,7 +133,7 @@ at::Tensor raw_weights(const Call& call, const Scores& scores) {
 
 // Their derivatives by the scores.
 at::Tensor raw_derivatives(const Call& call, const Scores& scores) {
-  const Activation& a = call.activation;
+  const Activation& a = call.config.activation;
   switch (a.kind) {
     case ActivationKind::kSoftmax:
       return scores.zero_hidden(shifted_exp(scores));
@@ -156,7 +157,7 @@ at::Tensor row_scale(const Call& call, const Scores& scores,
     const at::Tensor zero = t.eq(0);
     return t.masked_fill(zero, 1).reciprocal().masked_fill(zero, 0);
   };
-  switch (call.activation.divisor) {
+  switch (call.config.activation.divisor) {
     case Divisor::kOne:
       return at::ones({1, 1, 1, 1}, raw.options());
     case Divisor::kSqrtN:
@@ -174,7 +175,8 @@ at::Tensor row_scale(const Call& call, const Scores& scores,
 at::Tensor jacobian_sq(const Call& call, const Scores& scores,
                        const at::Tensor& raw, const at::Tensor& scale) {
   const at::Tensor d = raw_derivatives(call, scores) * scale;
-  if (call.activation.divisor != Divisor::kSum) return d.square().sum({2, 3});
+  if (call.config.activation.divisor != Divisor::kSum)
+    return d.square().sum({2, 3});
   const at::Tensor w = raw * scale, d_sq = d.square();
   const at::Tensor row = d_sq.sum(3) - 2 * (w.abs() * d_sq).sum(3) +
                          w.square().sum(3) * d_sq.sum(3);
@@ -183,14 +185,10 @@ at::Tensor jacobian_sq(const Call& call, const Scores& scores,
 
 }  // namespace
 
-at::Tensor composed_weights(const Call& call) {
+at::Tensor composed_attention(const Call& call) {
   const Scores scores = scores_of(call);
   const at::Tensor raw = raw_weights(call, scores);
-  return raw * row_scale(call, scores, raw);
-}
-
-at::Tensor composed_attention(const Call& call) {
-  at::Tensor weights = composed_weights(call);
+  at::Tensor weights = raw * row_scale(call, scores, raw);
   if (call.dropout > 0) weights = at::dropout(weights, call.dropout, true);
   return at::matmul(weights, widened(call.v, call.q.size(1)))
       .to(call.q.scalar_type());

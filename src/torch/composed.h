@@ -10,9 +10,6 @@ namespace polyattn {
 // [B, H, N, E]
 at::Tensor composed_attention(const Call& call);
 
-// The weights A, [B, H, N, M], without dropout.
-at::Tensor composed_weights(const Call& call);
-
 // [B, H, 4], as in FusedResults; o is what composed_attention gave.
 at::Tensor composed_norms(const Call& call, const at::Tensor& o);
 

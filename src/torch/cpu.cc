@@ -1,31 +1,17 @@
-// The fused ops on the CPU: views of the tensors, workspace and threads for the
-// kernels of the core.
+// The fused ops on the CPU: workspace and threads for the kernels of the core.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <vector>
 
 #include "polyattn/attention.h"
-#include "torch/call.h"
 #include "torch/core_errors.h"
+#include "torch/fused.h"
 #include "torch/layout.h"
 #include "torch/parallel.h"
 #include "torch/parts.h"
 
 namespace polyattn {
 namespace {
-
-using OptionalTensor = c10::optional<at::Tensor>;
-
-AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
-                          double scale, std::int64_t causal,
-                          std::int64_t path) {
-  return {.activation = parse_activation(activation),
-          .scale = scale,
-          .causal = static_cast<Causal>(causal),
-          .compute = q.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32,
-          .path = static_cast<Path>(path)};
-}
 
 // Bytes from torch's allocator.
 class Workspace {
@@ -46,8 +32,9 @@ void run_forward(const Part& part, const AttentionResults& results) {
   const AttentionInputs in = part.inputs();
   with_torch_errors([&] {
     Workspace workspace(
-        attention_forward_workspace(in, part.config, parallel.workers()));
-    attention_forward(in, part.config, results, workspace.span(), parallel);
+        attention_forward_workspace(in, part.call.config, parallel.workers()));
+    attention_forward(in, part.call.config, results, workspace.span(),
+                      parallel);
   });
 }
 
@@ -55,7 +42,7 @@ void copy_norms(const Part& part, const std::vector<AttentionStats>& stats,
                 const at::Tensor& norms) {
   auto to = norms.accessor<double, 3>();
   auto from = stats.begin();
-  for (std::int64_t b = 0; b < part.q.size(0); ++b) {
+  for (std::int64_t b = 0; b < part.call.q.size(0); ++b) {
     for (std::int64_t h = part.first; h < part.first + part.count; ++h) {
       to[b][h][0] = from->weight_sq;
       to[b][h][1] = from->jacobian_sq;
@@ -66,35 +53,14 @@ void copy_norms(const Part& part, const std::vector<AttentionStats>& stats,
   }
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> forward(
-    const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-    const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
-    c10::string_view activation, double scale, std::int64_t causal,
-    std::int64_t path, bool norms) {
-  const at::Tensor o = empty_output(q, v.size(3)), rows = empty_rows(q);
-  const at::Tensor statistics = empty_norms(q, norms);
-  const AttentionConfig config = config_of(q, activation, scale, causal, path);
-  for (const Part& part :
-       parts_of({q, k, v, attn_mask.value_or(at::Tensor()),
-                 coefficients.value_or(at::Tensor()), config})) {
-    std::vector<AttentionStats> stats(
-        norms ? static_cast<std::size_t>(q.size(0) * part.count) : 0);
-    run_forward(part, {.o = view_of(heads_of(o, part.first, part.count, 1)),
-                       .rows = part.rows(rows),
-                       .stats = stats});
-    if (norms) copy_norms(part, stats, statistics);
-  }
-  return {o, rows, statistics};
-}
-
 // The output is linear in the coefficients, so the derivative by the m-th is
 // the product of d_o with the output of x^m alone: a forward pass for each.
 void add_coefficient_gradient(const Part& part, const at::Tensor& d_o,
                               const at::Tensor& gradient) {
   Part monomial = part;
-  Activation& activation = monomial.config.activation;
+  Activation& activation = monomial.call.config.activation;
   // Powers overflow f16 long before their sum with small coefficients does.
-  const bool is_double = part.q.scalar_type() == at::kDouble;
+  const bool is_double = part.call.config.compute == DType::kF64;
   const at::Tensor o =
       at::empty(d_o.sizes(), is_double ? at::kDouble : at::kFloat);
   for (int m = 0; m < gradient.size(0); ++m) {
@@ -145,9 +111,9 @@ struct Gradients {
                                     .dk = dk.view_for(part, part.group),
                                     .dv = dv.view_for(part, part.group)};
     with_torch_errors([&] {
-      Workspace workspace(
-          attention_backward_workspace(in, part.config, parallel.workers()));
-      attention_backward(in, part.config, backward, out, workspace.span(),
+      Workspace workspace(attention_backward_workspace(in, part.call.config,
+                                                       parallel.workers()));
+      attention_backward(in, part.call.config, backward, out, workspace.span(),
                          parallel);
     });
     dk.finish_part();
@@ -155,44 +121,48 @@ struct Gradients {
   }
 };
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward(
-    const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
-    const at::Tensor& v, const OptionalTensor& attn_mask,
-    const OptionalTensor& coefficients, const at::Tensor& o,
-    const at::Tensor& rows, c10::string_view activation, double scale,
-    std::int64_t causal, std::int64_t path, std::array<bool, 4> wanted) {
-  const bool no_heads = q.size(1) == 0;
-  const auto totals =
-      empty_gradients({q, k, v}, {wanted[0], wanted[1], wanted[2]});
+}  // namespace
+
+FusedResults forward_on_cpu(const Call& call, bool norms) {
+  const FusedResults results = {empty_output(call.q, call.v.size(3)),
+                                empty_rows(call.q), empty_norms(call.q, norms)};
+  for (const Part& part : parts_of(call)) {
+    std::vector<AttentionStats> stats(
+        norms ? static_cast<std::size_t>(call.q.size(0) * part.count) : 0);
+    run_forward(part,
+                {.o = view_of(heads_of(results.o, part.first, part.count, 1)),
+                 .rows = part.rows(results.rows),
+                 .stats = stats});
+    if (norms) copy_norms(part, stats, results.norms);
+  }
+  return results;
+}
+
+FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
+                               Wanted wanted) {
+  const bool no_heads = call.q.size(1) == 0;
+  const auto totals = empty_gradients({call.q, call.k, call.v},
+                                      {wanted[0], wanted[1], wanted[2]});
   Gradients gradients{
       {totals[0], no_heads}, {totals[1], no_heads}, {totals[2], no_heads}};
-  const at::Tensor c = coefficients.value_or(at::Tensor());
+  const at::Tensor& c = call.coefficients;
   const at::Tensor dc =
       wanted[3] ? at::zeros(c.sizes(), at::kDouble) : at::Tensor();
-  const AttentionConfig config = config_of(q, activation, scale, causal, path);
-  for (const Part& part :
-       parts_of({q, k, v, attn_mask.value_or(at::Tensor()), c, config})) {
-    const at::Tensor own_d_o =
-        with_dense_rows(heads_of(d_o, part.first, part.count, 1));
-    const at::Tensor own_o = heads_of(o, part.first, part.count, 1);
+  for (const Part& part : parts_of(call)) {
+    const at::Tensor d_o =
+        with_dense_rows(heads_of(outputs.d_o, part.first, part.count, 1));
+    const at::Tensor o = heads_of(outputs.o, part.first, part.count, 1);
     if (wanted[0] || wanted[1] || wanted[2]) {
-      gradients.run(part, {.d_o = view_of(own_d_o),
-                           .o = view_of(own_o),
-                           .rows = part.rows(rows)});
+      gradients.run(part, {.d_o = view_of(d_o),
+                           .o = view_of(o),
+                           .rows = part.rows(outputs.rows)});
     }
     if (wanted[3]) {
-      add_coefficient_gradient(part, own_d_o,
-                               c.dim() == 2 ? dc[part.first] : dc);
+      add_coefficient_gradient(part, d_o, c.dim() == 2 ? dc[part.first] : dc);
     }
   }
   return {gradients.dq.total(), gradients.dk.total(), gradients.dv.total(),
           wanted[3] ? dc.to(c.scalar_type()) : dc};
 }
 
-}  // namespace
 }  // namespace polyattn
-
-TORCH_LIBRARY_IMPL(polyattn, CPU, m) {
-  m.impl("_fused_forward", polyattn::forward);
-  m.impl("_fused_backward", polyattn::backward);
-}

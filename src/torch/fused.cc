@@ -1,44 +1,142 @@
 #include "torch/fused.h"
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <tuple>
+
 #include "torch/find_op.h"
 
 namespace polyattn {
 namespace {
 
 using OptionalTensor = c10::optional<at::Tensor>;
+using Forward = FusedResults(const Call& call, bool norms);
+using Backward = FusedGradients(const Call& call, const FusedOutputs& outputs,
+                                Wanted wanted);
 
-using ForwardSignature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&,
-    const OptionalTensor&, const OptionalTensor&, c10::string_view, double,
-    std::int64_t, std::int64_t, bool);
-using BackwardSignature =
-    std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>(
-        const at::Tensor&, const at::Tensor&, const at::Tensor&,
-        const at::Tensor&, const OptionalTensor&, const OptionalTensor&,
-        const at::Tensor&, const at::Tensor&, c10::string_view, double,
-        std::int64_t, std::int64_t, std::array<bool, 4>);
-
-}  // namespace
-
-FusedResults fused_forward(const FusedCall& call, bool norms) {
-  static const auto op = find_op<ForwardSignature>("polyattn::_fused_forward");
-  auto [o, rows, statistics] =
-      op.call(call.q, call.k, call.v, if_defined(call.attn_mask),
-              if_defined(call.coefficients), call.activation, call.scale,
-              call.causal, call.path, norms);
-  return {o, rows, statistics};
+// From here on a formula is text: what goes through the dispatcher is flat.
+AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
+                          double scale, std::int64_t causal,
+                          std::int64_t path) {
+  return {.activation = parse_activation(activation),
+          .scale = scale,
+          .causal = static_cast<Causal>(causal),
+          .compute = compute_type(q),
+          .path = static_cast<Path>(path)};
 }
 
-FusedGradients fused_backward(const FusedCall& call, const at::Tensor& d_o,
-                              const at::Tensor& o, const at::Tensor& rows,
-                              std::array<bool, 4> wanted) {
-  static const auto op =
-      find_op<BackwardSignature>("polyattn::_fused_backward");
-  auto [dq, dk, dv, dc] =
-      op.call(d_o, call.q, call.k, call.v, if_defined(call.attn_mask),
-              if_defined(call.coefficients), o, rows, call.activation,
-              call.scale, call.causal, call.path, wanted);
+template <Forward* forward>
+std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
+    const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+    const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
+    c10::string_view activation, double scale, std::int64_t causal,
+    std::int64_t path, bool norms) {
+  const FusedResults results =
+      forward({q, k, v, attn_mask.value_or(at::Tensor()),
+               coefficients.value_or(at::Tensor()),
+               config_of(q, activation, scale, causal, path)},
+              norms);
+  return {results.o, results.rows, results.norms};
+}
+
+template <Backward* backward>
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_op(
+    const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
+    const at::Tensor& v, const OptionalTensor& attn_mask,
+    const OptionalTensor& coefficients, const at::Tensor& o,
+    const at::Tensor& rows, c10::string_view activation, double scale,
+    std::int64_t causal, std::int64_t path, Wanted wanted) {
+  const auto [dq, dk, dv, dc] =
+      backward({q, k, v, attn_mask.value_or(at::Tensor()),
+                coefficients.value_or(at::Tensor()),
+                config_of(q, activation, scale, causal, path)},
+               {d_o, o, rows}, wanted);
   return {dq, dk, dv, dc};
 }
 
+FusedResults dispatch_forward(const Call& call, bool norms) {
+  static const auto op =
+      find_op<decltype(forward_op<forward_on_cpu>)>("polyattn::_fused_forward");
+  const AttentionConfig& c = call.config;
+  auto [o, rows, statistics] =
+      op.call(call.q, call.k, call.v, if_defined(call.attn_mask),
+              if_defined(call.coefficients), c.activation.to_string(), *c.scale,
+              static_cast<std::int64_t>(c.causal),
+              static_cast<std::int64_t>(c.path), norms);
+  return {o, rows, statistics};
+}
+
+FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
+                                 Wanted wanted) {
+  static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
+      "polyattn::_fused_backward");
+  const AttentionConfig& c = call.config;
+  auto [dq, dk, dv, dc] = op.call(
+      outputs.d_o, call.q, call.k, call.v, if_defined(call.attn_mask),
+      if_defined(call.coefficients), outputs.o, outputs.rows,
+      c.activation.to_string(), *c.scale, static_cast<std::int64_t>(c.causal),
+      static_cast<std::int64_t>(c.path), wanted);
+  return {dq, dk, dv, dc};
+}
+
+// What the dispatcher would look at: the kinds of tensors, and the modes that
+// are on.
+c10::DispatchKeySet keys_of(std::initializer_list<at::Tensor> tensors) {
+  const c10::impl::LocalDispatchKeySet local =
+      c10::impl::tls_local_dispatch_key_set();
+  c10::DispatchKeySet keys = local.included_;
+  for (const at::Tensor& t : tensors) {
+    if (t.defined()) keys = keys | t.key_set();
+  }
+  return keys - local.excluded_;
+}
+
+// Plain tensors on the CPU, and nobody who listens: the dispatcher would add
+// gradients, and otherwise do nothing but turn the call into text and back.
+bool is_plain(const Call& call, c10::DispatchKeySet keys) {
+  using c10::DispatchKey;
+  const c10::DispatchKeySet plain(
+      {DispatchKey::Dense, DispatchKey::AutogradFunctionality,
+       DispatchKey::ADInplaceOrView, DispatchKey::BackendSelect,
+       DispatchKey::AutocastCPU});
+  return call.q.is_cpu() &&
+         (keys - plain).highestPriorityTypeId() == DispatchKey::Undefined;
+}
+
+}  // namespace
+
+FusedResults fused_forward(const Call& call, bool norms) {
+  const c10::DispatchKeySet keys =
+      keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients});
+  if (!is_plain(call, keys)) return dispatch_forward(call, norms);
+  return keys.has(c10::DispatchKey::AutogradCPU)
+             ? forward_with_gradient(call, norms)
+             : forward_on_cpu(call, norms);
+}
+
+FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
+                              Wanted wanted) {
+  const c10::DispatchKeySet keys =
+      keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients,
+               outputs.d_o, outputs.o, outputs.rows});
+  return is_plain(call, keys) ? backward_on_cpu(call, outputs, wanted)
+                              : dispatch_backward(call, outputs, wanted);
+}
+
 }  // namespace polyattn
+
+TORCH_LIBRARY_IMPL(polyattn, CPU, m) {
+  m.impl("_fused_forward", polyattn::forward_op<polyattn::forward_on_cpu>);
+  m.impl("_fused_backward", polyattn::backward_op<polyattn::backward_on_cpu>);
+}
+
+TORCH_LIBRARY_IMPL(polyattn, Meta, m) {
+  m.impl("_fused_forward", polyattn::forward_op<polyattn::forward_shapes>);
+  m.impl("_fused_backward", polyattn::backward_op<polyattn::backward_shapes>);
+}
+
+TORCH_LIBRARY_IMPL(polyattn, Autograd, m) {
+  m.impl("_fused_forward",
+         polyattn::forward_op<polyattn::forward_with_gradient>);
+}

@@ -1,31 +1,16 @@
-// The two ops on which the public ones rest on the CPU, as C++ functions that
-// go through torch's dispatcher. Tensors that are absent are undefined.
+// What the kernels of the core compute of a Call, as one of two ops of torch's
+// dispatcher (src/torch/schema.cc). fused_forward and fused_backward are the
+// way in; the others are what the dispatcher chooses from.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Optional.h>
 
 #include <array>
-#include <string>
 
-#include "polyattn/torch/attention.h"
+#include "torch/call.h"
 
 namespace polyattn {
-
-inline c10::optional<at::Tensor> if_defined(const at::Tensor& t) {
-  return t.defined() ? c10::optional<at::Tensor>(t) : c10::nullopt;
-}
-
-// What forward and backward have in common; the members are those of Call.
-struct FusedCall {
-  at::Tensor q, k, v;
-  at::Tensor attn_mask;
-  at::Tensor coefficients;
-  std::string activation;
-  double scale = 1;
-  std::int64_t causal = 0;  // of enum Causal
-  std::int64_t path = 0;    // of enum Path
-};
 
 struct FusedResults {
   at::Tensor o;      // [B, H, N, E]
@@ -33,13 +18,35 @@ struct FusedResults {
   at::Tensor norms;  // [B, H, 4] f64: the members of AttentionStats; or empty
 };
 
-FusedResults fused_forward(const FusedCall& call, bool norms);
+// What backward is given beside the call: d_o, and what forward gave.
+struct FusedOutputs {
+  at::Tensor d_o, o, rows;
+};
 
-// Gradients of q, k, v and the coefficients; undefined where not wanted.
+// Of q, k, v and the coefficients; undefined where not wanted.
 using FusedGradients = std::array<at::Tensor, 4>;
+using Wanted = std::array<bool, 4>;
 
-FusedGradients fused_backward(const FusedCall& call, const at::Tensor& d_o,
-                              const at::Tensor& o, const at::Tensor& rows,
-                              std::array<bool, 4> wanted);
+FusedResults fused_forward(const Call& call, bool norms);
+FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
+                              Wanted wanted);
+
+// As the arguments of an op have it.
+inline c10::optional<at::Tensor> if_defined(const at::Tensor& t) {
+  return t.defined() ? c10::optional<at::Tensor>(t) : c10::nullopt;
+}
+
+// cpu.cc
+FusedResults forward_on_cpu(const Call& call, bool norms);
+FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
+                               Wanted wanted);
+
+// meta.cc: shapes without data, for tensors on the device "meta" and tracing.
+FusedResults forward_shapes(const Call& call, bool norms);
+FusedGradients backward_shapes(const Call& call, const FusedOutputs& outputs,
+                               Wanted wanted);
+
+// autograd.cc: fused_forward, differentiable.
+FusedResults forward_with_gradient(const Call& call, bool norms);
 
 }  // namespace polyattn

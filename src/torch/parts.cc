@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "torch/call.h"
-
 namespace polyattn {
 namespace {
 
@@ -67,43 +65,44 @@ at::Tensor heads_of(const at::Tensor& t, std::int64_t first, std::int64_t count,
 }
 
 AttentionInputs Part::inputs() const {
-  AttentionInputs in{.q = view_of(q), .k = view_of(k), .v = view_of(v)};
-  if (is_bias(attn_mask)) {
-    in.bias = view_of(attn_mask);
-  } else if (attn_mask.defined()) {
-    in.mask =
-        ConstMask{static_cast<const std::uint8_t*>(attn_mask.data_ptr()),
-                  extents(attn_mask.sizes()), extents(attn_mask.strides())};
+  AttentionInputs in{
+      .q = view_of(call.q), .k = view_of(call.k), .v = view_of(call.v)};
+  const at::Tensor& mask = call.attn_mask;
+  if (is_bias(mask)) {
+    in.bias = view_of(mask);
+  } else if (mask.defined()) {
+    in.mask = ConstMask{static_cast<const std::uint8_t*>(mask.data_ptr()),
+                        extents(mask.sizes()), extents(mask.strides())};
   }
   return in;
 }
 
 std::span<RowState> Part::rows(const at::Tensor& all) const {
-  const std::int64_t each = q.size(0) * q.size(2);
+  const std::int64_t each = call.q.size(0) * call.q.size(2);
   return {static_cast<RowState*>(all.data_ptr()) + first * each,
           static_cast<std::size_t>(count * each)};
 }
 
-std::vector<Part> parts_of(const PartsCall& call) {
+std::vector<Part> parts_of(const Call& call) {
   const std::int64_t heads = call.q.size(1);
-  const bool by_head =
-      call.coefficients.defined() && call.coefficients.dim() == 2;
+  const at::Tensor& c = call.coefficients;
+  const bool by_head = c.defined() && c.dim() == 2;
   const std::int64_t count = by_head ? 1 : heads;
   const std::int64_t group = call.k.size(1) == 0 ? 1 : heads / call.k.size(1);
   std::vector<Part> parts;
   for (std::int64_t h = 0; h < heads; h += count) {
-    Part part{with_dense_rows(heads_of(call.q, h, count, 1)),
-              with_dense_rows(heads_of(call.k, h, count, group)),
-              with_dense_rows(heads_of(call.v, h, count, group)),
-              mask_heads(call.attn_mask, h, count),
-              call.config,
+    Part part{{with_dense_rows(heads_of(call.q, h, count, 1)),
+               with_dense_rows(heads_of(call.k, h, count, group)),
+               with_dense_rows(heads_of(call.v, h, count, group)),
+               mask_heads(call.attn_mask, h, count),
+               {},
+               call.config},
               h,
               count,
               group};
-    if (call.coefficients.defined()) {
-      part.config.activation =
-          with_coefficients(call.config.activation,
-                            by_head ? call.coefficients[h] : call.coefficients);
+    if (c.defined()) {
+      Activation& own = part.call.config.activation;
+      own = with_coefficients(own, by_head ? c[h] : c);
     }
     parts.push_back(part);
   }

@@ -2,12 +2,10 @@
 // where each head has coefficients of its own.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <span>
 #include <vector>
 
-#include "polyattn/attention.h"
+#include "torch/call.h"
 
 namespace polyattn {
 
@@ -23,11 +21,10 @@ at::Tensor heads_of(const at::Tensor& t, std::int64_t first, std::int64_t count,
                     std::int64_t group);
 
 // The call for a range of heads that share one activation: all of them, or a
-// single one where each has coefficients of its own.
+// single one where each has coefficients of its own. They are in the
+// activation.
 struct Part {
-  at::Tensor q, k, v;
-  at::Tensor attn_mask;
-  AttentionConfig config;
+  Call call;
   std::int64_t first = 0, count = 0, group = 1;
 
   AttentionInputs inputs() const;
@@ -37,14 +34,6 @@ struct Part {
   std::span<RowState> rows(const at::Tensor& all) const;
 };
 
-// What all parts have in common; tensors as in FusedCall.
-struct PartsCall {
-  at::Tensor q, k, v;
-  at::Tensor attn_mask;
-  at::Tensor coefficients;
-  AttentionConfig config;
-};
-
-std::vector<Part> parts_of(const PartsCall& call);
+std::vector<Part> parts_of(const Call& call);
 
 }  // namespace polyattn

@@ -3,27 +3,21 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
+
+#include "train/adamw_step.h"
 
 namespace polyattn::train {
 namespace {
 
 constexpr std::int64_t kPiece = 8192;
 
-// In four sums, which the compiler can keep in one register.
-double sum_of_squares(const float* x, std::int64_t count) {
-  std::array<double, 4> sums{};
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    for (std::int64_t j = 0; j < 4; ++j) {
-      const double value = x[i + j];
-      sums[static_cast<std::size_t>(j)] += value * value;
-    }
-  }
-  for (; i < count; ++i) sums[0] += static_cast<double>(x[i]) * x[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+std::span<float> part(const torch::Tensor& tensor, std::int64_t first,
+                      std::int64_t last) {
+  return {tensor.data_ptr<float>() + first,
+          static_cast<std::size_t>(last - first)};
 }
 
 torch::Tensor take(const models::NamedTensors& tensors, const std::string& name,
@@ -88,8 +82,7 @@ double AdamW::gradient_norm() {
                        const auto& grad = slots_[piece.slot].weight.grad();
                        if (!grad.defined()) continue;
                        squares[i] =
-                           sum_of_squares(grad.data_ptr<float>() + piece.first,
-                                          piece.last - piece.first);
+                           sum_of_squares(part(grad, piece.first, piece.last));
                      }
                    });
   double sum = 0;
@@ -100,35 +93,28 @@ double AdamW::gradient_norm() {
 void AdamW::update(const Piece& piece, double lr, double scale) {
   const Slot& slot = slots_[piece.slot];
   if (!slot.weight.grad().defined()) return;
-  const float* g = slot.weight.grad().data_ptr<float>();
-  float* w = slot.weight.data_ptr<float>();
-  float* m = slot.m.data_ptr<float>();
-  float* v = slot.v.data_ptr<float>();
-  float* average = averages() ? slot.average.data_ptr<float>() : nullptr;
+  const auto of = [&](const torch::Tensor& tensor) {
+    return part(tensor, piece.first, piece.last);
+  };
   const auto steps = static_cast<double>(steps_);
-  const auto clip = static_cast<float>(scale);
-  const auto b1 = static_cast<float>(options_.beta1);
-  const auto b2 = static_cast<float>(options_.beta2);
-  const auto eps = static_cast<float>(options_.eps);
-  const auto shrink =
-      static_cast<float>(slot.decays ? 1 - lr * options_.weight_decay : 1.0);
-  const auto rate =
-      static_cast<float>(lr / (1 - std::pow(options_.beta1, steps)));
-  const auto root =
-      static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, steps)));
-  for (std::int64_t i = piece.first; i < piece.last; ++i) {
-    const float gradient = g[i] * clip;
-    m[i] = b1 * m[i] + (1 - b1) * gradient;
-    v[i] = b2 * v[i] + (1 - b2) * gradient * gradient;
-    w[i] = shrink * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
-  }
-  if (average == nullptr) return;
+  const double decay = slot.decays ? lr * options_.weight_decay : 0.0;
+  adamw_step(
+      {.clip = static_cast<float>(scale),
+       .b1 = static_cast<float>(options_.beta1),
+       .b2 = static_cast<float>(options_.beta2),
+       .shrink = static_cast<float>(1 - decay),
+       .rate = static_cast<float>(lr / (1 - std::pow(options_.beta1, steps))),
+       .root = static_cast<float>(
+           1 / std::sqrt(1 - std::pow(options_.beta2, steps))),
+       .eps = static_cast<float>(options_.eps)},
+      {.gradient = of(slot.weight.grad()),
+       .weight = of(slot.weight),
+       .m = of(slot.m),
+       .v = of(slot.v)});
+  if (!averages()) return;
   // A short memory at first, so that the start is forgotten.
-  const auto keep =
-      static_cast<float>(std::min(options_.ema, (1 + steps) / (10 + steps)));
-  for (std::int64_t i = piece.first; i < piece.last; ++i) {
-    average[i] = keep * average[i] + (1 - keep) * w[i];
-  }
+  const double keep = std::min(options_.ema, (1 + steps) / (10 + steps));
+  move_average(static_cast<float>(keep), of(slot.weight), of(slot.average));
 }
 
 void AdamW::step(double lr, double norm) {

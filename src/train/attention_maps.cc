@@ -156,7 +156,7 @@ Choice choose(std::int64_t bytes, std::int64_t layers, std::int64_t heads) {
 base::Json attention_maps(Network& network, const Examples& examples,
                           const TaskData& data, const run::Config& config) {
   const auto layers = nn::attention_layers(network.module());
-  if (layers.empty() || !config.model.fused) return nullptr;
+  if (layers.empty()) return nullptr;
   const torch::NoGradGuard no_grad;
   const Batch batch = first_rows(examples, kMostInputs);
   const bool training = network.module().is_training();

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEvaluations = 3;  // of a run with a budget
+constexpr int kEvaluations = 3;    // of a run with a budget
+constexpr double kMaxSteps = 1e9;  // what train.steps may be
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t");
@@ -122,8 +123,9 @@ BudgetedSteps steps_within(double budget_seconds, int runs,
   const double each =
       budget_seconds / runs - kEvaluations * costs.evaluation_seconds;
   BudgetedSteps result;
-  result.steps = std::max<std::int64_t>(
-      kEvaluations, static_cast<std::int64_t>(each / costs.step_seconds));
+  // Also of a cost of 0, and of a budget that no integer holds.
+  result.steps = static_cast<std::int64_t>(
+      std::clamp<double>(each / costs.step_seconds, kEvaluations, kMaxSteps));
   result.evaluate = (result.steps + kEvaluations - 1) / kEvaluations;
   return result;
 }

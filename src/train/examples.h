@@ -1,7 +1,7 @@
 // The data of a task as batches of tensors.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <memory>

@@ -17,11 +17,10 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
       .qk_norm(model.qk_norm)
       .learned_scale(model.learned_scale)
       .learned_coefficients(model.learned_coefficients)
-      .fused(model.fused)
       .dropout(model.attention_dropout);
   if (model.kv_heads > 0) attention.kv_heads(model.kv_heads);
   block.norm(model.norm).dropout(model.dropout);
-  block.mlp().hidden(model.mlp).fused(model.fused);
+  block.mlp().hidden(model.mlp);
   if (model.layer_scale > 0) block.layer_scale(model.layer_scale);
 }
 

@@ -35,11 +35,6 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
                                     shape_of(*data, config.task), options.best);
   const auto examples = make_examples(data, config);
   const auto attentions = nn::attention_layers(loaded.network->module());
-  if (attentions.empty() || !config.model.fused) {
-    throw run::RecordError(options.folder.string() +
-                           " has model.fused = false, which has no norms");
-  }
-
   const torch::NoGradGuard no_grad;
   const Autocast autocast(config.train.autocast);
   NormWatch watch(loaded.network->module());

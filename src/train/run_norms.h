@@ -37,8 +37,7 @@ struct RunNorms {
   std::vector<LayerRoots> roots;   // of the same layers
 };
 
-// Of the first batch of the test set. Throws run::RecordError if the model has
-// no fused attention, which alone has norms.
+// Of the first batch of the test set.
 RunNorms measure_run_norms(const RunNormsOptions& options);
 
 }  // namespace polyattn::train

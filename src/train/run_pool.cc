@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/child_process.h"
+#include "base/process.h"
 #include "base/program.h"
 #include "base/stop_signals.h"
 
@@ -128,7 +129,7 @@ void Pool::finish(const Active& active) {
   if (code != 0) {
     if (error_.empty()) {
       error_ = "the run in " + folder.string() + " ended without a word (" +
-               base::ChildProcess::describe(code) + ")";
+               base::describe_end(code) + ")";
     }
     return;
   }
@@ -213,7 +214,7 @@ TrialTimes measure_together(const run::Config& config,
     }
     if (const int code = child->wait(); code != 0) {
       throw std::runtime_error("the trial ended without a word (" +
-                               base::ChildProcess::describe(code) + ")");
+                               base::describe_end(code) + ")");
     }
   }
   return longest;

@@ -81,7 +81,7 @@ std::vector<const nn::BlockImpl*> watched_blocks(
 
 void watch(torch::nn::Module& module, bool on) {
   for (nn::AttentionImpl* layer : nn::attention_layers(module)) {
-    if (layer->options.fused()) layer->watch_norms(on);
+    layer->watch_norms(on);
   }
 }
 

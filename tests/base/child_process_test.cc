@@ -6,8 +6,10 @@
 #include <csignal>
 #include <stdexcept>
 
+#include "base/process.h"
+
 namespace polyattn::base {
-namespace {
+namespace child_process_test {
 
 std::vector<Json> all_messages(ChildProcess& child) {
   std::vector<Json> all;
@@ -49,8 +51,8 @@ TEST(ChildProcess, ASignalEndsIt) {
   EXPECT_TRUE(all_messages(child).empty());
   const int code = child.wait();
   EXPECT_EQ(code, -SIGKILL);
-  EXPECT_EQ(ChildProcess::describe(code), "signal 9");
+  EXPECT_EQ(describe_end(code), "signal 9");
 }
 
-}  // namespace
+}  // namespace child_process_test
 }  // namespace polyattn::base

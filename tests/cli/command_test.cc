@@ -53,6 +53,30 @@ TEST(Command, HelpShowsAnExample) {
   EXPECT_EQ(bench.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
       << bench.text;
+  for (const std::string name :
+       {"core", "torch", "train", "linear", "calibrate"}) {
+    EXPECT_TRUE(contains(bench, "\n  " + name)) << name << bench.text;
+  }
+}
+
+TEST(Command, HelpOfABenchmarkShowsItsOptionsAlone) {
+  const Outcome core = run_command("bench core --help");
+  EXPECT_EQ(core.exit_code, base::kExitDone);
+  EXPECT_TRUE(contains(core, "--width")) << core.text;
+  EXPECT_FALSE(contains(core, "--longest")) << core.text;
+  const Outcome linear = run_command("bench linear --help");
+  EXPECT_EQ(linear.exit_code, base::kExitDone);
+  EXPECT_TRUE(contains(linear, "--longest")) << linear.text;
+  EXPECT_FALSE(contains(linear, "--width")) << linear.text;
+  EXPECT_TRUE(contains(linear, "Examples:\n  polyattn bench linear"))
+      << linear.text;
+}
+
+TEST(Command, OldFlagsSayWhatToType) {
+  const Outcome outcome = run_command("bench --quick --linear 2>&1");
+  EXPECT_EQ(outcome.exit_code, base::kExitUsage);
+  EXPECT_TRUE(contains(outcome, "polyattn bench linear --quick\n"))
+      << outcome.text;
 }
 
 TEST(Command, VersionNamesTheTargets) {
@@ -66,12 +90,25 @@ TEST(Command, VersionNamesTheTargets) {
 
 TEST(Command, UsageErrorsEndWithTwo) {
   for (const char* arguments :
-       {"", "--nonsense", "nonsense", "bench --nonsense", "bench --length many",
-        "bench --length 0", "bench --length 8,-1", "bench --dtype f8",
-        "bench --op sideways", "bench --threads 0", "bench --causal middle",
-        "bench --heads 4 --kv-heads 3", "bench --only softmax",
-        "bench --capability avx2", "bench --torch --capability sse2",
-        "bench --torch --length 8", "bench --torch --only nonsense",
+       {"",
+        "--nonsense",
+        "nonsense",
+        "bench --nonsense",
+        "bench --length many",
+        "bench --length 0",
+        "bench --length 8,-1",
+        "bench --dtype f8",
+        "bench --op sideways",
+        "bench --threads 0",
+        "bench --causal middle",
+        "bench --heads 4 --kv-heads 3",
+        "bench --only softmax",
+        "bench sideways",
+        "bench core --capability avx2",
+        "bench torch --capability sse2",
+        "bench torch --length 8",
+        "bench torch --only nonsense",
+        "bench --torch --threads 2",
         "bench --batch 1000000000 --length 1000000000"}) {
     const Outcome outcome = run_command(std::string(arguments) + " 2>&1");
     EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments;
@@ -105,7 +142,7 @@ TEST(Command, TargetIsForced) {
 TEST(Command, JsonOnStandardOutputIsAlone) {
   const Outcome outcome = run_command(std::string(kSmall) + "--json 2>&1");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
-  const auto list = nlohmann::json::parse(outcome.text);
+  const auto list = nlohmann::json::parse(outcome.text).at("rows");
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["N"], 16);
 }
@@ -113,20 +150,20 @@ TEST(Command, JsonOnStandardOutputIsAlone) {
 #ifdef POLYATTN_HAVE_TORCH
 TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
   const Outcome outcome = run_command(
-      "bench --torch --only 'forward softmax [1,12,1024,64]' --threads 1 "
+      "bench torch --only 'forward softmax [1,12,1024,64]' --threads 1 "
       "--repeats 1 --min-time 0 --capability default,avx2 --json 2>/dev/null");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
-  const auto rows = nlohmann::json::parse(outcome.text);
+  const auto rows = nlohmann::json::parse(outcome.text).at("rows");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0]["threads"], 1);
-  EXPECT_EQ(rows[0]["target"], 1.4);
+  EXPECT_EQ(rows[0]["goal"], 1.4);
   EXPECT_DOUBLE_EQ(
-      rows[0]["ratio"].get<double>(),
-      rows[0]["rival_ms"].get<double>() / rows[0]["ours_ms"].get<double>());
+      rows[0]["value"].get<double>(),
+      rows[0]["baseline"].get<double>() / rows[0]["ours"].get<double>());
 }
 #else
 TEST(Command, TorchRowsNeedTorch) {
-  const Outcome outcome = run_command("bench --torch 2>&1");
+  const Outcome outcome = run_command("bench torch 2>&1");
   EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "built without torch")) << outcome.text;
 }
@@ -143,7 +180,7 @@ TEST(Command, JsonFileComesBesideTheTable) {
   EXPECT_EQ(outcome.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(outcome, "N=16 D=8")) << outcome.text;
   std::ifstream file(path);
-  EXPECT_EQ(nlohmann::json::parse(file).size(), 1U);
+  EXPECT_EQ(nlohmann::json::parse(file).at("rows").size(), 1U);
   // Nothing temporary is left.
   const std::filesystem::directory_iterator begin(folder);
   EXPECT_EQ(std::distance(begin, std::filesystem::directory_iterator()), 1);

@@ -1,4 +1,4 @@
-// `plan`, `bench --calibrate` and `bench --linear` as a user meets them.
+// `plan`, `bench calibrate` and `bench linear` as a user meets them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,13 +74,13 @@ TEST_F(LinearCommand, UsageErrorsEndWithTwo) {
                                 "plan --N 64 --activation x^",
                                 "plan --N 64 --degree 2 --heads 4 --kv-heads 3",
                                 "plan --N 64 --degree 2 --causal middle",
-                                "bench --linear --torch",
-                                "bench --linear --calibrate",
-                                "bench --linear --length 8",
-                                "bench --linear --only x",
+                                "bench linear --torch",
+                                "bench linear --calibrate",
+                                "bench linear --length 8",
+                                "bench linear --only x",
                                 "bench --longest 8",
-                                "bench --linear --longest 0",
-                                "bench --calibrate --width 8",
+                                "bench linear --longest 0",
+                                "bench calibrate --width 8",
                                 "bench --path sideways",
                                 "bench --path linear --activation softmax",
                                 "bench --path linear --activation x --stats"}) {
@@ -131,14 +131,14 @@ TEST_F(LinearCommand, PlanFollowsTheEnvironment) {
 }
 
 TEST_F(LinearCommand, CalibrateKeepsWhatItMeasures) {
-  const Outcome first = run("bench --calibrate --json 2>&1");
+  const Outcome first = run("bench calibrate --json 2>&1");
   ASSERT_EQ(first.exit_code, base::kExitDone) << first.text;
   const auto json = nlohmann::json::parse(first.text);
   EXPECT_TRUE(json["before"].is_null());
   EXPECT_EQ(json["written"], true);
   EXPECT_EQ(json["file"].get<std::string>().find(folder_.string()), 0U);
   EXPECT_TRUE(std::filesystem::exists(json["file"].get<std::string>()));
-  const Outcome second = run("bench --calibrate --json 2>&1");
+  const Outcome second = run("bench calibrate --json 2>&1");
   ASSERT_EQ(second.exit_code, base::kExitDone) << second.text;
   const auto again = nlohmann::json::parse(second.text);
   for (const char* direction : {"forward", "backward"}) {
@@ -147,13 +147,13 @@ TEST_F(LinearCommand, CalibrateKeepsWhatItMeasures) {
       EXPECT_NEAR(kept, cost.get<double>(), 1e-4 * cost.get<double>()) << name;
     }
   }
-  EXPECT_TRUE(holds(run("bench --calibrate 2>&1"), "forward before"));
+  EXPECT_TRUE(holds(run("bench calibrate 2>&1"), "forward before"));
   EXPECT_EQ(files(), 1);
 }
 
 TEST_F(LinearCommand, CalibrateSaysThatItCannotKeepIt) {
   const Outcome outcome =
-      run("bench --calibrate 2>&1", "POLYATTN_CACHE=/dev/null/nowhere");
+      run("bench calibrate 2>&1", "POLYATTN_CACHE=/dev/null/nowhere");
   EXPECT_EQ(outcome.exit_code, base::kExitFailure);
   EXPECT_TRUE(holds(outcome, "cannot write\n  /dev/null/nowhere/plan-"))
       << outcome.text;
@@ -164,17 +164,17 @@ TEST_F(LinearCommand, PathOfACaseIsChosen) {
       "bench --path linear --activation x --op forward --length 16 --width 8 "
       "--heads 1 --threads 1 --repeats 1 --min-time 0 --json 2>&1");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
-  const auto list = nlohmann::json::parse(outcome.text);
+  const auto list = nlohmann::json::parse(outcome.text).at("rows");
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["path"], "linear");
-  EXPECT_TRUE(list[0]["rival_ms"].is_null());
+  EXPECT_TRUE(list[0]["baseline"].is_null());
 }
 
 TEST_F(LinearCommand, LinearGivesATableAndJson) {
   std::filesystem::create_directories(folder_);
   const auto path = folder_ / "out.json";
   const Outcome outcome =
-      run("bench --linear --longest 64 --repeats 1 --min-time 0 --json '" +
+      run("bench linear --longest 64 --repeats 1 --min-time 0 --json '" +
           path.string() + "' 2>&1");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   for (const std::string text :

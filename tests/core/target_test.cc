@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/kernels/kernels.h"
 #include "core/random_inputs.h"
 
 namespace polyattn {
@@ -118,6 +120,18 @@ TEST_F(Target, EachMeasuresItsOwnWorkspace) {
     EXPECT_NO_THROW(attention_forward(instance.inputs(), instance.config(),
                                       out.results(), room, serial));
     EXPECT_EQ(out.stats[0].non_finite, 0);
+  }
+}
+
+// Double is compiled for fewer targets: in place of one that it lacks comes the
+// next best, not the baseline.
+TEST_F(Target, ABetterOneHasNoNarrowerStrips) {
+  int width = std::numeric_limits<int>::max();
+  for (const std::string& name : supported_targets()) {
+    SCOPED_TRACE(name);
+    force_target(name);
+    EXPECT_LE(strip_f64(), width);
+    width = strip_f64();
   }
 }
 

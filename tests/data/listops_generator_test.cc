@@ -225,7 +225,7 @@ TEST(Hash, IsWhatItIsElsewhere) {
   const std::vector<std::uint8_t> a = {'a'};
   EXPECT_EQ(base::hash_bytes({}), base::mix_bits(0xcbf29ce484222325));
   EXPECT_EQ(base::hash_bytes(a), base::mix_bits(0xaf63dc4c8601ec8c));
-  base::RandomBits random(1234567);
+  base::Random random(1234567);
   EXPECT_EQ(random.next(), 6457827717110365317U);
   EXPECT_EQ(random.next(), 3203168211198807973U);
   EXPECT_EQ(random.next(), 9817491932198370423U);

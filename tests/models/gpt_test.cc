@@ -1,6 +1,8 @@
 // Gpt: sizes known from elsewhere, decoding, training, errors.
 #include "polyattn/models/gpt.h"
 
+#include <torch/optim/adamw.h>
+
 #include "nn/support.h"
 
 namespace polyattn::models {

@@ -1,6 +1,8 @@
 // ViT: sizes known from elsewhere, pooling, training, errors.
 #include "polyattn/models/vit.h"
 
+#include <torch/optim/adamw.h>
+
 #include "nn/support.h"
 
 namespace polyattn::models {

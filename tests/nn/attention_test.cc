@@ -2,9 +2,15 @@
 // and its learned parts. Norms and errors are in files of their own.
 #include "polyattn/nn/attention.h"
 
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <cmath>
 
+#include "nn/other_ops.h"
 #include "nn/support.h"
+#include "torch/eager.h"
 
 namespace polyattn::nn {
 namespace attention_test {
@@ -26,10 +32,17 @@ void copy_state(const torch::nn::Module& from, torch::nn::Module& to) {
   for (auto& item : target) item.value().copy_(source[item.key()]);
 }
 
-// Values and all gradients of the fused and the eager path.
-void expect_fused_is_eager(AttentionOptions options) {
-  Attention fused = make(options.fused(true));
-  Attention eager = make(options.fused(false));
+// With the op as one would write it in torch ops.
+Attention make_eager(const AttentionOptions& options) {
+  Attention attention = make(options);
+  replace_ops(*attention, {.attention = test::eager_attention, .gelu = {}});
+  return attention;
+}
+
+// Values and all gradients of the fused op and an eager one.
+void expect_fused_is_eager(const AttentionOptions& options) {
+  Attention fused = make(options);
+  Attention eager = make_eager(options);
   copy_state(*fused, *eager);
   const auto x = random_rows({2, 7, options.dim()}).requires_grad_();
   const auto dy = random_rows({2, 7, options.dim()});
@@ -53,7 +66,7 @@ void expect_fused_is_eager(AttentionOptions options) {
 TEST(Attention, FusedIsEager) {
   torch::manual_seed(1);
   for (const char* formula :
-       {"softmax", "x^3/sqrt(N)", "x^3/14", "x^2/N", "-0.5x^4"}) {
+       {"softmax", "x^3/sqrt(N)", "x^3/14", "relu^2/N", "1 + x + x^2/2"}) {
     for (const bool causal : {false, true}) {
       SCOPED_TRACE(std::string(formula) + (causal ? " causal" : ""));
       const auto options =
@@ -82,30 +95,13 @@ TEST(Attention, IsMultiheadAttention) {
   torch::nn::init::normal_(theirs->out_proj->bias);
   Attention ours = make(AttentionOptions(24, 4));
   copy_state(*theirs, *ours);
-  const auto x = random_rows({2, 5, 24}), context = random_rows({2, 9, 24});
+  const auto x = random_rows({2, 5, 24});
   const auto rows_first = [](const torch::Tensor& t) {
     return t.transpose(0, 1);
   };
-  const auto expected = [&](const torch::Tensor& keys) {
-    const auto result =
-        theirs->forward(rows_first(x), rows_first(keys), rows_first(keys));
-    return rows_first(std::get<0>(result));
-  };
-  EXPECT_SAME(ours->forward(x), expected(x));
-  EXPECT_SAME(ours->cross_forward(x, context), expected(context));
-}
-
-TEST(Attention, CrossForwardOfItselfIsForward) {
-  torch::manual_seed(3);
-  for (const bool bias : {true, false}) {
-    Attention attention = make(AttentionOptions(24, 4)
-                                   .kv_heads(2)
-                                   .activation("x^3/sqrt(N)")
-                                   .qk_norm("layer")
-                                   .bias(bias));
-    const auto x = random_rows({2, 6, 24});
-    EXPECT_SAME(attention->cross_forward(x, x), attention->forward(x));
-  }
+  const auto result =
+      theirs->forward(rows_first(x), rows_first(x), rows_first(x));
+  EXPECT_SAME(ours->forward(x), rows_first(std::get<0>(result)));
 }
 
 TEST(Attention, WatchedWeightsAreWhatTheValuesAreMultipliedBy) {
@@ -130,8 +126,6 @@ TEST(Attention, WatchedWeightsAreWhatTheValuesAreMultipliedBy) {
     attention->watch_weights(false);
     EXPECT_FALSE(attention->weights().defined());
   }
-  Attention eager = make(AttentionOptions(24, 4).fused(false));
-  EXPECT_THROW(eager->watch_weights(true), c10::Error);
 }
 
 TEST(Attention, MaskedKeysAreAbsent) {
@@ -143,8 +137,6 @@ TEST(Attention, MaskedKeysAreAbsent) {
     const auto first = x.narrow(1, 0, 4);
     EXPECT_SAME(attention->forward(x, mask).narrow(1, 0, 4),
                 attention->forward(first));
-    EXPECT_SAME(attention->cross_forward(x, x, mask),
-                attention->cross_forward(x, first));
   }
 }
 
@@ -213,31 +205,26 @@ TEST(Attention, GradientsReachEveryParameter) {
 
 TEST(Attention, DropsInTrainingOnly) {
   torch::manual_seed(8);
-  for (const bool fused : {true, false}) {
-    const auto options = AttentionOptions(24, 4).fused(fused);
-    Attention plain = make(options);
-    const auto x = random_rows({2, 6, 24});
-    for (const auto& dropping :
-         {AttentionOptions(options).dropout(0.5),
-          AttentionOptions(options).projection_dropout(0.5)}) {
-      Attention attention = make(dropping);
-      copy_state(*plain, *attention);
-      EXPECT_GT(test::relative_error(attention->forward(x), plain->forward(x)),
-                1e-3);
-      attention->eval();
-      EXPECT_SAME(attention->forward(x), plain->forward(x));
-    }
+  const AttentionOptions options(24, 4);
+  Attention plain = make(options);
+  const auto x = random_rows({2, 6, 24});
+  for (const auto& dropping :
+       {AttentionOptions(options).dropout(0.5),
+        AttentionOptions(options).projection_dropout(0.5)}) {
+    Attention attention = make(dropping);
+    copy_state(*plain, *attention);
+    EXPECT_GT(test::relative_error(attention->forward(x), plain->forward(x)),
+              1e-3);
+    attention->eval();
+    EXPECT_SAME(attention->forward(x), plain->forward(x));
   }
 }
 
 TEST(Attention, AcceptsEmptySizes) {
-  for (const bool fused : {true, false}) {
-    Attention attention =
-        make(AttentionOptions(24, 4).activation("x^3/N").fused(fused));
-    for (const auto& size : {std::vector<std::int64_t>{0, 5, 24},
-                             std::vector<std::int64_t>{2, 0, 24}}) {
-      EXPECT_EQ(attention->forward(random_rows(size)).sizes(), size);
-    }
+  Attention attention = make(AttentionOptions(24, 4).activation("x^3/N"));
+  for (const auto& size : {std::vector<std::int64_t>{0, 5, 24},
+                           std::vector<std::int64_t>{2, 0, 24}}) {
+    EXPECT_EQ(attention->forward(random_rows(size)).sizes(), size);
   }
 }
 

@@ -111,6 +111,23 @@ TEST(DecodeCache, ForksReordersAndIsSaved) {
   EXPECT_TRUE(cache.save().empty());
 }
 
+// Neither that of the weights nor that of the projection is left out in
+// silence.
+TEST(DecodeCache, RefusesDropoutInTraining) {
+  const torch::NoGradGuard no_grad;
+  const auto x = torch::randn({1, 3, 12});
+  for (const auto& options : {small("x^2/sqrt(N)").dropout(0.5),
+                              small("x^2/sqrt(N)").projection_dropout(0.5)}) {
+    Attention attention(options);
+    DecodeCache cache;
+    expect_error([&] { attention->forward(x, cache); },
+                 "[Attention] decoding has no dropout: call eval() first");
+    EXPECT_EQ(cache.length(), 0);
+    attention->eval();
+    EXPECT_EQ(attention->forward(x, cache).sizes(), x.sizes());
+  }
+}
+
 TEST(DecodeCache, RefusesWhatDoesNotFit) {
   const torch::NoGradGuard no_grad;
   Attention attention(small("x^2/sqrt(N)"));

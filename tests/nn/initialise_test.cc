@@ -1,6 +1,8 @@
 // Initialisation by name: the deviation of every kind of parameter.
 #include "polyattn/nn/initialise.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <cmath>
 
 #include "nn/support.h"

@@ -2,6 +2,8 @@
 // that already lie as one matrix.
 #include "nn/split_rows.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include "nn/support.h"
 
 namespace polyattn::nn {

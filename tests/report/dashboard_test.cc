@@ -229,7 +229,7 @@ TEST_F(DashboardTest, TellsWhenARunEndsOrVanishes) {
   run::write_run_info(runs() / "a", info);
   events->until("\n\n");
   EXPECT_EQ(json("/api/runs")[0]["state"], "finished");
-  fs::rename(runs() / "a", folder_ / "gone");
+  fs::rename(runs() / "a", folder_ / "elsewhere");
   do {
     events->until("\n\n");
     events->forget();

@@ -171,7 +171,7 @@ TEST_F(Metrics, ReadsAFileOfManyPieces) {
   EXPECT_LE(file_.series().train().rows().size(), 2 * kMaxPoints);
 }
 
-TEST_F(Metrics, BeginsAnewWhenTheFileIsCut) {
+TEST_F(Metrics, StartsOverWhenTheFileIsCut) {
   append(train_line(20, 1) + train_line(40, 1) + train_line(60, 1));
   file_.refresh();
   std::filesystem::resize_file(path_, train_line(20, 1).size());
@@ -179,7 +179,7 @@ TEST_F(Metrics, BeginsAnewWhenTheFileIsCut) {
   EXPECT_EQ(records(), 1U);
 }
 
-TEST_F(Metrics, BeginsAnewWhenTheFileWasCutAndIsLongerNow) {
+TEST_F(Metrics, StartsOverWhenTheFileWasCutAndIsLongerNow) {
   append(train_line(20, 1) + train_line(40, 1));
   file_.refresh();
   write_text(path_, train_line(20, 1) + train_line(30, 1) + train_line(50, 1));
@@ -188,7 +188,7 @@ TEST_F(Metrics, BeginsAnewWhenTheFileWasCutAndIsLongerNow) {
   EXPECT_EQ(file_.series().train().rows().step(1), 30);
 }
 
-TEST_F(Metrics, BeginsAnewWhenTheFileIsGone) {
+TEST_F(Metrics, StartsOverWhenTheFileVanishes) {
   append(train_line(20, 1));
   file_.refresh();
   std::filesystem::remove(path_);
@@ -209,6 +209,27 @@ TEST_F(Metrics, LeavesOutDamagedLines) {
             path_.string() +
                 ": 2 of 4 lines are damaged and left out (line 2: no JSON at "
                 "byte 9)");
+}
+
+// Whatever the lines are damaged by, and however many there are.
+TEST_F(Metrics, ReadsNoMoreThanAThousandDamagedLines) {
+  for (const char* line : {"\n", "x\n", "{}\n"}) {
+    std::string text = train_line(20, 1);
+    for (int i = 0; i < 100'000; ++i) text += line;
+    write_text(path_, text + train_line(40, 1));
+    EXPECT_TRUE(file_.refresh());
+    EXPECT_EQ(records(), 1U);  // not the one behind them
+    EXPECT_EQ(file_.warning().find(path_.string() +
+                                   ": more than 1000 lines are damaged: the "
+                                   "rest is left out (line 2: "),
+              0U)
+        << file_.warning();
+    append(train_line(60, 1));
+    EXPECT_FALSE(file_.refresh());
+    EXPECT_EQ(records(), 1U);
+    EXPECT_NE(file_.warning(), "");
+    std::filesystem::remove(path_);
+  }
 }
 
 TEST_F(Metrics, LeavesOutALineWithoutMeasure) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "client.h"
@@ -123,6 +124,27 @@ TEST(Server, RefusesAndLivesOn) {
   EXPECT_EQ(body_of(exchange(running.port(), get_text("/"))), "hello");
 }
 
+// What a lenient server would take for a request, or for another one than a
+// proxy or a browser sees in it.
+TEST(Server, RefusesWhatCanBeReadInTwoWays) {
+  Running running;
+  const std::string line = "GET / HTTP/1.1\r\n", host = "Host: localhost\r\n";
+  for (const std::string& request :
+       {std::string("GET / HTTP/1.1\nHost: localhost\n\n"),
+        std::string("GET / HTTP/1.1\rHost: localhost\r\r"),
+        line + "Host: localhost\rX: y\r\n\r\n",
+        std::string("GET /\0 HTTP/1.1\r\n", 17) + host + "\r\n",
+        "GET http://localhost/ HTTP/1.1\r\n" + host + "\r\n",
+        line + host + "Host: evil.example\r\n\r\n",
+        line + host + " folded\r\n\r\n", line + "Host : localhost\r\n\r\n",
+        line + host + "no colon\r\n\r\n"}) {
+    EXPECT_EQ(status_of(exchange(running.port(), request)),
+              "HTTP/1.1 400 Bad Request")
+        << request;
+  }
+  EXPECT_EQ(body_of(exchange(running.port(), get_text("/"))), "hello");
+}
+
 TEST(Server, AnswersOneRequestAConnection) {
   Running running;
   const std::string response =
@@ -172,6 +194,36 @@ TEST(Server, WhoNeverEndsItsRequestIsLeft) {
       << response;
   Client silent(running.port());
   EXPECT_EQ(silent.rest(), "");
+}
+
+// Or a byte now and then would hold a connection for ever.
+TEST(Connection, BytesDoNotProlongTheTimeForARequest) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const base::FileDescriptor client(ends[0]);
+  Connection connection(base::FileDescriptor(ends[1]), {});
+  const auto deadline = connection.deadline();
+  for (const char byte : std::string_view("GET / HTTP/1.1\r\nX: y")) {
+    ASSERT_EQ(::send(client.get(), &byte, 1, 0), 1);
+    EXPECT_FALSE(connection.read());
+    EXPECT_EQ(connection.deadline(), deadline);
+  }
+  EXPECT_TRUE(connection.expire());
+  EXPECT_EQ(connection.parsed().status, 408);
+}
+
+TEST(Server, ManySilentClientsAreLeft) {
+  ServerOptions options;
+  options.limits.request = 1ms;
+  Running running(std::move(options));
+  std::list<Client> clients;
+  for (int i = 0; i < 200; ++i) clients.emplace_back(running.port());
+  for (Client& client : clients) {
+    const std::string response = client.rest();
+    EXPECT_TRUE(response.empty() ||
+                status_of(response) == "HTTP/1.1 503 Service Unavailable")
+        << response;
+  }
 }
 
 TEST(Server, WhoDoesNotReadIsLeft) {

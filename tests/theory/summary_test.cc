@@ -132,6 +132,18 @@ TEST(RandomNumbers, AreAFunctionOfTheirKey) {
   }
 }
 
+// Published results rest on them.
+TEST(RandomNumbers, AreWhatTheyWere) {
+  Random random(
+      {.seed = 7, .stream = Stream::kCausal, .tokens = 64, .sample = 3});
+  EXPECT_EQ(random.positive_uniform(), 0x1.0fa52d9c5238dp-1);
+  // The last bit is the C library's affair.
+  EXPECT_DOUBLE_EQ(random.normal(), 0x1.5ffd27b595a74p-2);
+  EXPECT_DOUBLE_EQ(random.normal(), -0x1.ec8d69aa7292ap-3);
+  EXPECT_DOUBLE_EQ(random.normal(), -0x1.b98fcb1e09945p-3);
+  EXPECT_DOUBLE_EQ(random.heavy_tailed(), 0x1.9c483631697b2p-1);
+}
+
 TEST(RandomNumbers, HaveTheMomentsTheyShould) {
   Random random({1, Stream::kScores, 1, 0});
   std::vector<double> squares, fourths, heavy;

@@ -99,9 +99,9 @@ TEST(TrainedRows, RefuseWhatCannotBe) {
     return std::string();
   };
   EXPECT_EQ(refusal([](MeasuredLayer& l) { l.tokens = 0; }),
-            "[theory] layer layer 1: tokens 0 < 1");
+            "[theory] layer 1: tokens 0 < 1");
   EXPECT_EQ(refusal([](MeasuredLayer& l) { l.width = -1; }),
-            "[theory] layer layer 1: width -1 < 1");
+            "[theory] layer 1: width -1 < 1");
   EXPECT_NE(refusal([](MeasuredLayer& l) { l.weight_norm = kNan; }), "");
   EXPECT_NE(refusal([](MeasuredLayer& l) { l.max_abs_score = -2; }), "");
 }

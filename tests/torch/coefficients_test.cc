@@ -1,7 +1,7 @@
 // Coefficients as a tensor, one row for all heads or one for each: output and
 // gradients against plain torch ops.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "torch/composed.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>
@@ -154,6 +154,7 @@ TEST(ComposedExtremes, HiddenKeysBesideVeryLowScores) {
   }
 }
 
+// A times the identity is A.
 TEST(ComposedWeights, AreTheMatrix) {
   const Case c{.batch = 2,
                .heads = 2,
@@ -166,7 +167,9 @@ TEST(ComposedWeights, AreTheMatrix) {
   Instance instance(c);
   const Options options = test::options_of(c, instance);
   const Inputs in(instance);
-  expect_near("A", composed_weights(in.call(options)),
+  const at::Tensor one = at::eye(c.m, at::kDouble).expand({2, 1, -1, -1});
+  expect_near("A",
+              composed_attention(make_call(in.all[0], in.all[1], one, options)),
               test::eager_weights(
                   test::eager_scores(in.all[0], in.all[1], options), options));
 }

@@ -5,7 +5,7 @@
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <string>
@@ -75,6 +75,52 @@ TEST(DispatcherTest, GivesTheNorms) {
   expect_same_bits("jacobian", got[2].toTensor(), want.norms.jacobian);
   expect_same_bits("score", got[3].toTensor(), want.norms.max_abs_score);
   expect_same_bits("bad", got[4].toTensor(), want.norms.non_finite);
+}
+
+// Plain tensors go around the inner ops; tensors of other kinds, and modes, see
+// them with the formula as text. Both ways lead to the same.
+TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
+  const Inputs in, own;
+  const at::Tensor want = attention(
+      in.q, in.k, in.v, Options().activation("x^3/sqrt(N)").scale(0.5));
+  const at::Tensor d_o = Random(5).normal({2, 3, 5, 6}, at::kFloat);
+  want.backward(d_o);
+  const c10::Stack got =
+      call_by_schema("polyattn::_fused_forward", {own.q,
+                                                  own.k,
+                                                  own.v,
+                                                  {},
+                                                  {},
+                                                  "x^3/sqrt(N)",
+                                                  0.5,
+                                                  std::int64_t{0},
+                                                  std::int64_t{0},
+                                                  false});
+  const at::Tensor o = got[0].toTensor();
+  expect_same_bits("o", o, want);
+  o.backward(d_o);
+  expect_same_bits("dq", own.q.grad(), in.q.grad());
+  expect_same_bits("dk", own.k.grad(), in.k.grad());
+  expect_same_bits("dv", own.v.grad(), in.v.grad());
+  const at::NoGradGuard no_grad;
+  const c10::Stack gradients =
+      call_by_schema("polyattn::_fused_backward",
+                     {d_o,
+                      own.q,
+                      own.k,
+                      own.v,
+                      {},
+                      {},
+                      o,
+                      got[1],
+                      "x^3/sqrt(N)",
+                      0.5,
+                      std::int64_t{0},
+                      std::int64_t{0},
+                      c10::List<bool>({true, true, true, false})});
+  expect_same_bits("dq", gradients[0].toTensor(), in.q.grad());
+  expect_same_bits("dk", gradients[1].toTensor(), in.k.grad());
+  expect_same_bits("dv", gradients[2].toTensor(), in.v.grad());
 }
 
 TEST(DispatcherTest, Formulas) {

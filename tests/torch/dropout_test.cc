@@ -8,7 +8,8 @@
 // comparisons of a test together fail once in 10^9 seeds; and the seeds are
 // fixed.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <string>

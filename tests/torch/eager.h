@@ -3,7 +3,7 @@
 // It shares no line with the library.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // Every message of the op, word for word.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <exception>
 #include <functional>

@@ -2,7 +2,9 @@
 #include "polyattn/torch/gelu.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace polyattn {
 namespace gelu_test {

@@ -1,7 +1,9 @@
 // First derivatives: which are computed, with what output gradients, and that
 // of the bias. That their values are right is the matter of kernels_test.cc.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

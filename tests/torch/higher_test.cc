@@ -1,7 +1,7 @@
 // Derivatives of higher order where the inputs share a history, as they do in a
 // network: self-attention, gradients within the loss, differential equations.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>

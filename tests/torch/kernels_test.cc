@@ -2,7 +2,7 @@
 // plain torch ops. Outputs, gradients and norms, within the error that rounding
 // can explain.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <string>

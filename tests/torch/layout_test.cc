@@ -2,7 +2,7 @@
 // number of leading dimensions, the op gives what it gives for dense tensors of
 // four dimensions. Bit by bit, for it is the same arithmetic.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 // The path in linear time as a torch op: its values and derivatives are those
 // of the dense path, and what has no such path is refused.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 // "meta".
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <torch/version.h>
 
 #include <vector>

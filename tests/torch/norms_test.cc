@@ -1,7 +1,8 @@
 // The norms of attention_with_norms against those of an explicit matrix and of
 // its Jacobian, which torch differentiates entry by entry.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <limits>
 #include <string>

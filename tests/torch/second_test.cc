@@ -1,7 +1,7 @@
 // Second derivatives through the kernels, against those of the composed
 // definition, of plain torch ops, and finite differences of the gradient.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 // Any number of leading dimensions, broadcast or not, against the call with
 // four; sizes of zero and one; and masks of every shape.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

@@ -1,6 +1,7 @@
 #include "torch/tensors.h"
 
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cstring>

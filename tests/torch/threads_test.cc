@@ -1,7 +1,7 @@
 // The same bits for any number of threads, from any thread, and every time.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <atomic>
 #include <chrono>

@@ -2,6 +2,10 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adamw.h>
 
 #include <cmath>
 

@@ -104,12 +104,6 @@ TEST(AttentionMaps, OfSequencesHaveNoPadding) {
             json.at("rows").get<std::size_t>());
 }
 
-TEST(AttentionMaps, NothingIsKeptWithoutFusedAttention) {
-  run::Config config = testing::image_config();
-  config.model.fused = false;
-  EXPECT_TRUE(maps_of(config, testing::image_data()).is_null());
-}
-
 TEST(AttentionMaps, LongSequencesShowFewerLayersAndHeads) {
   run::Config config = testing::text_config();
   config.task.context = 200;  // 40,000 bytes a matrix: two fit

@@ -109,6 +109,14 @@ TEST(StepsWithin, FillTheBudget) {
   EXPECT_GE(steps_within(0.001, 4, costs).steps, 1);
 }
 
+TEST(StepsWithin, AreWhatAConfigTakesAtMost) {
+  const Costs costs{.step_seconds = 0.1, .evaluation_seconds = 2};
+  EXPECT_EQ(steps_within(3.6e303, 4, costs).steps, 1000000000);
+  EXPECT_EQ(steps_within(3.6e303, 4, costs).evaluate, 333333334);
+  const Costs none{.step_seconds = 0, .evaluation_seconds = 0};
+  EXPECT_EQ(steps_within(400, 4, none).steps, 1000000000);
+}
+
 class PlanFile : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -90,6 +90,16 @@ TEST(BatchOrder, RefusesLessThanABatch) {
                std::invalid_argument);
 }
 
+// Published runs rest on them.
+TEST(Random, IsWhatItWas) {
+  EXPECT_EQ(seed_of(7, Stream::kOrder, 5), 5704952132319151503U);
+  Random random(7, Stream::kAugment, 5);
+  EXPECT_DOUBLE_EQ(random.symmetric_beta(0.2), 0x1.9be55f101aed2p-2);
+  EXPECT_EQ(random.below(1000003), 515936);
+  EXPECT_EQ(random.uniform(), 0x1.c649ae225c8fcp-2);
+  EXPECT_EQ(random.next(), 8631711245087357272U);
+}
+
 TEST(Random, StreamsAndIndicesAreIndependent) {
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {

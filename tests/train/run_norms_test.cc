@@ -15,13 +15,12 @@ using testing::TemporaryFolder;
 // A short run on a text in a file, where measure_run_norms() finds it again.
 class RunNormsTest : public ::testing::Test {
  protected:
-  void train_on_text(bool fused) {
+  void train_on_text() {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "abcdefgh\n";
     config_ = testing::text_config();
     config_.task.name = "text";
     config_.task.path = folder_.write("text.txt", text).string();
-    config_.model.fused = fused;
     Job job;
     job.config = config_;
     job.data = load_task_data(config_.task);
@@ -34,7 +33,7 @@ class RunNormsTest : public ::testing::Test {
 };
 
 TEST_F(RunNormsTest, AreThoseOfEveryLayerAndHead) {
-  train_on_text(true);
+  train_on_text();
   for (const bool best : {false, true}) {
     const RunNorms norms =
         measure_run_norms({.folder = folder_ / "run", .best = best});
@@ -62,7 +61,7 @@ TEST_F(RunNormsTest, AreThoseOfEveryLayerAndHead) {
 
 // On the same queries and keys: twice the weights, twice the norm.
 TEST_F(RunNormsTest, AnotherActivationIsMeasuredOnTheSameScores) {
-  train_on_text(true);
+  train_on_text();
   const auto measure = [&](const char* formula) {
     return measure_run_norms({.folder = folder_ / "run", .other = formula})
         .roots;
@@ -78,12 +77,6 @@ TEST_F(RunNormsTest, AnotherActivationIsMeasuredOnTheSameScores) {
     EXPECT_GT(cube[i].other, 0);
     EXPECT_NEAR(twice[i].other, 2 * cube[i].other, 1e-5 * twice[i].other);
   }
-}
-
-TEST_F(RunNormsTest, PlainTorchOpsHaveNone) {
-  train_on_text(false);
-  EXPECT_THROW(measure_run_norms({.folder = folder_ / "run"}),
-               run::RecordError);
 }
 
 TEST_F(RunNormsTest, ARunMustBeThere) {

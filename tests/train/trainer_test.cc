@@ -339,15 +339,6 @@ TEST(Train, Bf16AutocastLearnsToo) {
   EXPECT_GT(*info.accuracy, 0.5);
 }
 
-TEST(Train, AnUnfusedModelTrainsWithoutNorms) {
-  const TemporaryFolder folder;
-  run::Config config = image_config();
-  config.model.fused = false;
-  const auto info = train(make_job(config, image_data(), folder / "run"));
-  EXPECT_EQ(info.state, run::RunState::kFinished);
-  EXPECT_EQ(info.max_weight_norm, 0);
-}
-
 TEST(Trial, MeasuresSomethingAndWritesNothing) {
   const auto times = measure_times(image_config(), image_data(), 0);
   EXPECT_GT(times.step, 0);

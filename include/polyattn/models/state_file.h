@@ -1,8 +1,6 @@
 // Named tensors in a safetensors file (polyattn/io/safetensors.h).
 #pragma once
 
-#include <torch/torch.h>
-
 #include <filesystem>
 
 #include "polyattn/io/safetensors.h"

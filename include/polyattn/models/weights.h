@@ -6,7 +6,8 @@
 // other; everything else must agree.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <map>
 #include <stdexcept>

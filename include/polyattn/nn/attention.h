@@ -12,9 +12,14 @@
 // Letters as in docs/design.md; C is the width of the rows, `dim`.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +31,8 @@
 #include "polyattn/torch/attention.h"
 
 namespace polyattn::nn {
+
+struct OtherOps;  // src/nn/other_ops.h, for benchmarks
 
 struct AttentionOptions {
   AttentionOptions(std::int64_t dim, std::int64_t heads)
@@ -53,10 +60,6 @@ struct AttentionOptions {
   TORCH_ARG(bool, learned_scale) = false;
   // Of a polynomial: none, shared (one set for all heads) or head.
   TORCH_ARG(std::string, learned_coefficients) = "none";
-  // false: the same in plain torch ops, with an N x M matrix, to measure
-  // against. Knows softmax, c x^p, c x^p/sqrt(N) and c x^p/N, full or causal;
-  // no mask, no learned coefficients, no norms.
-  TORCH_ARG(bool, fused) = true;
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
@@ -78,11 +81,6 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
 
   // The same with what may stand in for keys and values: a polynomial's sums.
   torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
-
-  // Queries of x [B, N, C], keys and values of context [B, M, C].
-  torch::Tensor cross_forward(const torch::Tensor& x,
-                              const torch::Tensor& context,
-                              const torch::Tensor& mask = {});
 
   // While on, every call also computes the norms of its attention matrices.
   void watch_norms(bool on);
@@ -117,6 +115,8 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   torch::Tensor coefficients;
 
  private:
+  friend void replace_ops(torch::nn::Module& module, const OtherOps& ops);
+
   // [B, H, N, D], [B, G, M, D], [B, G, M, D].
   struct Heads {
     torch::Tensor q, k, v;
@@ -125,7 +125,6 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   void register_projections();
   void register_learned();
   Heads project(const torch::Tensor& x, std::int64_t first);
-  Heads project_cross(const torch::Tensor& x, const torch::Tensor& context);
   Heads finish(const Heads& rows, std::int64_t first);
   torch::Tensor attend(const Heads& heads, const torch::Tensor& mask,
                        Causal causal);
@@ -134,8 +133,12 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   DecodeCall decode_call() const;
   double score_factor() const;
   void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
-  void check_rows(const char* name, const torch::Tensor& x) const;
+  void check_rows(const torch::Tensor& x) const;
 
+  std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
+                              const torch::Tensor& v,
+                              const polyattn::AttentionOptions& options)>
+      other_op_;  // in place of polyattn::attention
   std::optional<Rotary> rotary_;
   std::optional<AttentionNorms> norms_;
   std::optional<AttentionNorms> other_norms_;

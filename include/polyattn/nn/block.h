@@ -4,7 +4,10 @@
 //   x = x + drop_path(layer_scale2(mlp(norm2(x))))
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <optional>

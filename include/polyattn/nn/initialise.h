@@ -7,7 +7,8 @@
 //   xavier  uniform by Glorot and Bengio, q, k and v each as a matrix
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/module.h>
 
 #include <cstdint>
 #include <optional>

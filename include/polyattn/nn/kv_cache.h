@@ -5,7 +5,7 @@
 //   o = attention->forward(next, cache);
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 

@@ -1,12 +1,19 @@
 // fc2(dropout(gelu(fc1(x)))), then dropout.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace polyattn::nn {
+
+struct OtherOps;  // src/nn/other_ops.h, for benchmarks
 
 struct MlpOptions {
   MlpOptions(std::int64_t dim, std::int64_t hidden)
@@ -18,8 +25,6 @@ struct MlpOptions {
   TORCH_ARG(std::string, approximate) = "none";
   TORCH_ARG(bool, bias) = true;
   TORCH_ARG(double, dropout) = 0;
-  // false: torch's own gelu, to measure against.
-  TORCH_ARG(bool, fused) = true;
 };
 
 class MlpImpl : public torch::nn::Cloneable<MlpImpl> {
@@ -32,6 +37,11 @@ class MlpImpl : public torch::nn::Cloneable<MlpImpl> {
   MlpOptions options;
   torch::nn::Linear fc1{nullptr};
   torch::nn::Linear fc2{nullptr};
+
+ private:
+  friend void replace_ops(torch::nn::Module& module, const OtherOps& ops);
+
+  std::function<torch::Tensor(const torch::Tensor& x)> other_gelu_;
 };
 
 TORCH_MODULE(Mlp);

@@ -6,7 +6,10 @@
 // Parameters: weight [C], bias [C] (layer only, and only if asked for).
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,10 @@
 // What may stand between a branch and the sum that it is added to.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
 
 #include <cstdint>
 

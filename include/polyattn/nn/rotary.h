@@ -4,7 +4,8 @@
 // made even; the columns from R on are left as they are.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/arg.h>
+#include <torch/types.h>
 
 #include <cstdint>
 

@@ -69,9 +69,8 @@ HWY_INLINE NormalParts Normal(VecF x) {
   t = hn::IfThenElse(hn::Gt(t, limit), limit, t);  // a NaN stays
   const auto u = hn::Div(one, hn::MulAdd(t, hn::Set(d, 0.25f), one));
   auto r = hn::Set(d, kTail[9]);
-  Unroll<9>([&](auto i) POLYATTN_LAMBDA {
-    r = hn::MulAdd(r, u, hn::Set(d, kTail[8 - i]));
-  });
+  POLYATTN_UNROLL
+  for (int i = 8; i >= 0; --i) r = hn::MulAdd(r, u, hn::Set(d, kTail[i]));
   const auto exponential = HalfSquareExp(t);
   return {hn::Mul(r, exponential), exponential};
 }

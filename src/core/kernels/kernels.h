@@ -1,4 +1,5 @@
-// The kernels as plain C++ functions, on the target in use.
+// The kernels as plain C++ functions, on the target in use. T, the type that is
+// computed in, is float or double.
 #pragma once
 
 #include <cstddef>
@@ -9,47 +10,49 @@
 namespace polyattn {
 
 // Queries in a strip, on which the size of the workspace depends.
-int strip_f32();
-int strip_f64();
+template <typename T>
+int strip_width();
 
-void forward_f32(const Problem& problem, const AttentionResults& results,
-                 std::byte* workspace, Parallel& parallel);
-void forward_f64(const Problem& problem, const AttentionResults& results,
-                 std::byte* workspace, Parallel& parallel);
-
-void backward_f32(const Problem& problem, const AttentionBackwardInputs& inputs,
-                  const AttentionGradients& gradients, std::byte* workspace,
-                  Parallel& parallel);
-void backward_f64(const Problem& problem, const AttentionBackwardInputs& inputs,
-                  const AttentionGradients& gradients, std::byte* workspace,
-                  Parallel& parallel);
+template <typename T>
+void dense_forward(const Problem& problem, const AttentionResults& results,
+                   std::byte* workspace, Parallel& parallel);
+template <typename T>
+void dense_backward(const Problem& problem,
+                    const AttentionBackwardInputs& inputs,
+                    const AttentionGradients& gradients, std::byte* workspace,
+                    Parallel& parallel);
 
 // In linear time, for problems without a linear_obstacle(). They return how
 // many values were written that are inf or NaN.
-std::int64_t linear_forward_f32(const Problem& problem,
-                                const AttentionResults& results,
-                                std::byte* workspace, Parallel& parallel);
-std::int64_t linear_forward_f64(const Problem& problem,
-                                const AttentionResults& results,
-                                std::byte* workspace, Parallel& parallel);
-std::int64_t linear_backward_f32(const Problem& problem,
-                                 const AttentionBackwardInputs& inputs,
-                                 const AttentionGradients& gradients,
-                                 std::byte* workspace, Parallel& parallel);
-std::int64_t linear_backward_f64(const Problem& problem,
-                                 const AttentionBackwardInputs& inputs,
-                                 const AttentionGradients& gradients,
-                                 std::byte* workspace, Parallel& parallel);
+template <typename T>
+std::int64_t linear_forward(const Problem& problem,
+                            const AttentionResults& results,
+                            std::byte* workspace, Parallel& parallel);
+template <typename T>
+std::int64_t linear_backward(const Problem& problem,
+                             const AttentionBackwardInputs& inputs,
+                             const AttentionGradients& gradients,
+                             std::byte* workspace, Parallel& parallel);
 
 // Decoding, for one sequence: state[G, features, width] += F(K)^T V, and
 // sums[H, N, width] = F(Q) W state; width as in plan_linear().
-void fold_keys(const Problem& problem, float* state, std::byte* workspace,
+template <typename T>
+void fold_keys(const Problem& problem, T* state, std::byte* workspace,
                Parallel& parallel);
-void fold_keys(const Problem& problem, double* state, std::byte* workspace,
-               Parallel& parallel);
-void apply_state(const Problem& problem, float* state, float* sums,
+template <typename T>
+void apply_state(const Problem& problem, T* state, T* sums,
                  std::byte* workspace, Parallel& parallel);
-void apply_state(const Problem& problem, double* state, double* sums,
-                 std::byte* workspace, Parallel& parallel);
+
+// For callers that choose the type at run time.
+inline constexpr auto strip_f32 = strip_width<float>;
+inline constexpr auto strip_f64 = strip_width<double>;
+inline constexpr auto forward_f32 = dense_forward<float>;
+inline constexpr auto forward_f64 = dense_forward<double>;
+inline constexpr auto backward_f32 = dense_backward<float>;
+inline constexpr auto backward_f64 = dense_backward<double>;
+inline constexpr auto linear_forward_f32 = linear_forward<float>;
+inline constexpr auto linear_forward_f64 = linear_forward<double>;
+inline constexpr auto linear_backward_f32 = linear_backward<float>;
+inline constexpr auto linear_backward_f64 = linear_backward<double>;
 
 }  // namespace polyattn

@@ -70,9 +70,9 @@ HWY_INLINE VecOf<T> Exp2(VecOf<T> x) {
   const auto r = hn::Sub(x, hn::Sub(shifted, magic));
   constexpr int kDegree = static_cast<int>(Traits::kPoly.size()) - 1;
   auto p = hn::Set(d, Traits::kPoly[kDegree]);
-  Unroll<kDegree>([&](auto i) POLYATTN_LAMBDA {
-    p = hn::MulAdd(p, r, hn::Set(d, Traits::kPoly[kDegree - 1 - i]));
-  });
+  POLYATTN_UNROLL
+  for (int i = kDegree - 1; i >= 0; --i)
+    p = hn::MulAdd(p, r, hn::Set(d, Traits::kPoly[i]));
   const auto n = hn::Add(hn::BitCast(di, shifted), hn::Set(di, Traits::kBias));
   const auto power = hn::BitCast(d, hn::ShiftLeft<Traits::kMantissaBits>(n));
   return hn::Mul(p, power);

@@ -26,12 +26,8 @@ inline constexpr DType kDTypeOf =
 
 // Where the machine itself converts f16, with NaN, inf and the right rounding;
 // elsewhere Highway has a simpler conversion, which is not used.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
-    HWY_TARGET == HWY_AVX3_DL
-inline constexpr bool kHasF16Convert = true;
-#else
-inline constexpr bool kHasF16Convert = false;
-#endif
+// (A better x86 target is a lower bit.)
+inline constexpr bool kHasF16Convert = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 
 // `count` elements to T, times scale.
 template <typename T>
@@ -136,7 +132,9 @@ template <typename T>
 HWY_INLINE void TransposeBlock(const T* src, std::int64_t /*ld*/,
                                VecOf<T> (&out)[16 / sizeof(T)]) {
   const Tag<T> d;
-  Unroll<16 / sizeof(T)>([&](auto c) { out[c] = hn::LoadU(d, src + c); });
+  POLYATTN_UNROLL
+  for (int c = 0; c < static_cast<int>(16 / sizeof(T)); ++c)
+    out[c] = hn::LoadU(d, src + c);
 }
 
 #else
@@ -196,10 +194,11 @@ HWY_NOINLINE void Transpose(const T* src, std::int64_t lds, std::int64_t rows,
   const auto block = [&](std::int64_t r, std::int64_t c) POLYATTN_LAMBDA {
     VecOf<T> out[kCols];
     TransposeBlock(src + r * lds + c, lds, out);
-    Unroll<kCols>([&](auto i) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int i = 0; i < kCols; ++i) {
       const auto s = hn::Set(d, scale[(c + i) * scale_step]);
       hn::StoreU(hn::Mul(out[i], s), d, dst + (c + i) * ldd + r);
-    });
+    }
   };
   if constexpr (kFar == Far::kSource) {
     for (std::int64_t r = 0; r < whole_rows; r += L)

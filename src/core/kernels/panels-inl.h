@@ -121,9 +121,9 @@ HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
     fill_bias_rows(p, first, buffer.data, buffer.ld);
     for (std::int64_t c = 0; c < block.cols; ++c) {
       const auto x = hn::Set(d, buffer.data[c]);
-      Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
+      POLYATTN_UNROLL
+      for (int v = 0; v < kStripVectors; ++v)
         hn::Store(x, d, dst + c * kStrip<T> + v * kLanes<T>);
-      });
     }
     return;
   }
@@ -140,11 +140,12 @@ template <typename T>
 HWY_INLINE void ScaleLanes(T* panel, std::int64_t rows, const T* factor) {
   const Tag<T> d;
   for (std::int64_t r = 0; r < rows; ++r) {
-    Unroll<kStripVectors>([&](auto v) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int v = 0; v < kStripVectors; ++v) {
       T* p = panel + r * kStrip<T> + v * kLanes<T>;
       hn::Store(hn::Mul(hn::Load(d, p), hn::Load(d, factor + v * kLanes<T>)), d,
                 p);
-    });
+    }
   }
 }
 

@@ -37,26 +37,26 @@ HWY_NOINLINE void DotRows(const T* HWY_RESTRICT q, const RowsView<T>& k,
   const auto dots = [&]<int N>(std::int64_t j) POLYATTN_LAMBDA {
     VecOf<T> sum[N];
     T rest[N];
-    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int i = 0; i < N; ++i) {
       sum[i] = hn::Zero(d);
       rest[i] = 0;
-    });
+    }
     std::int64_t c = 0;
     for (; c + L <= depth; c += L) {
       const auto qv = hn::LoadU(d, q + c);
-      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+      POLYATTN_UNROLL
+      for (int i = 0; i < N; ++i)
         sum[i] =
             hn::MulAdd(qv, hn::LoadU(d, k.data + (j + i) * k.ld + c), sum[i]);
-      });
     }
     for (; c < depth; ++c) {
-      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
-        rest[i] += q[c] * k.data[(j + i) * k.ld + c];
-      });
+      POLYATTN_UNROLL
+      for (int i = 0; i < N; ++i) rest[i] += q[c] * k.data[(j + i) * k.ld + c];
     }
-    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int i = 0; i < N; ++i)
       s[j + i] = hn::GetLane(hn::SumOfLanes(d, sum[i])) + rest[i];
-    });
   };
   std::int64_t j = 0;
   for (; j + kKeys <= count; j += kKeys) dots.template operator()<kKeys>(j);
@@ -75,30 +75,33 @@ HWY_NOINLINE void AddRows(const T* HWY_RESTRICT w, const RowsView<T>& v,
   const auto columns = [&]<int N>(std::int64_t c) POLYATTN_LAMBDA {
     constexpr int kChains = kMost / N;
     VecOf<T> sum[kChains][N];
-    Unroll<kChains>([&](auto s) POLYATTN_LAMBDA {
-      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int s = 0; s < kChains; ++s) {
+      POLYATTN_UNROLL
+      for (int i = 0; i < N; ++i)
         sum[s][i] = s == 0 ? hn::LoadU(d, o + c + i * L) : hn::Zero(d);
-      });
-    });
+    }
     const T* HWY_RESTRICT row = v.data + c;
-    const auto add = [&](auto s, std::int64_t j) POLYATTN_LAMBDA {
+    const auto add = [&](int s, std::int64_t j) POLYATTN_LAMBDA {
       const auto wv = hn::Set(d, w[j]);
-      Unroll<N>([&](auto i) POLYATTN_LAMBDA {
+      POLYATTN_UNROLL
+      for (int i = 0; i < N; ++i)
         sum[s][i] =
             hn::MulAdd(wv, hn::LoadU(d, row + s * v.ld + i * L), sum[s][i]);
-      });
     };
     std::int64_t j = 0;
-    for (; j + kChains <= count; j += kChains, row += kChains * v.ld)
-      Unroll<kChains>([&](auto s) POLYATTN_LAMBDA { add(s, j + s); });
-    for (; j < count; ++j, row += v.ld)
-      add(std::integral_constant<int, 0>(), j);
-    Unroll<N>([&](auto i) POLYATTN_LAMBDA {
-      Unroll<kChains - 1>([&](auto s) POLYATTN_LAMBDA {
-        sum[0][i] = hn::Add(sum[0][i], sum[s + 1][i]);
-      });
+    for (; j + kChains <= count; j += kChains, row += kChains * v.ld) {
+      POLYATTN_UNROLL
+      for (int s = 0; s < kChains; ++s) add(s, j + s);
+    }
+    for (; j < count; ++j, row += v.ld) add(0, j);
+    POLYATTN_UNROLL
+    for (int i = 0; i < N; ++i) {
+      POLYATTN_UNROLL
+      for (int s = 1; s < kChains; ++s)
+        sum[0][i] = hn::Add(sum[0][i], sum[s][i]);
       hn::StoreU(sum[0][i], d, o + c + i * L);
-    });
+    }
   };
   std::int64_t c = 0;
   for (; c + kMost * L <= width; c += kMost * L)

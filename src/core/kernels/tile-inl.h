@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "core/kernels/prefetch.h"
+#include "core/kernels/registers.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,21 +45,32 @@ inline constexpr int kStripVectors = 2;
 template <typename T>
 inline constexpr int kStrip = kStripVectors* kLanes<T>;
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM || \
-    HWY_TARGET == HWY_EMU128
-inline constexpr int kRegisters = 32;
-#else
-inline constexpr int kRegisters = 16;
-#endif
-
 // Rows of the tile: what the registers hold beside B and one broadcast.
 template <int NV>
-inline constexpr int kTileRows = NV == 1 ? 8 : (kRegisters == 32 ? 12 : 6);
+inline constexpr int kTileRows = POLYATTN_REGISTERS >= 32 ? 12
+                                 : NV == 1                ? 8
+                                                          : 6;
+
+// Rows of the largest tile below that. With 12 there is none of 9 to 11: two
+// of half the size, two vectors wide, have the eight chains that are needed.
+template <int NV>
+inline constexpr int kEndRows = kTileRows<NV> == 12 ? 8 : kTileRows<NV> - 1;
 
 // After the parameters of a lambda in a kernel: compiled for the target, and
 // never a call, so that what it captures stays in registers.
 #ifndef POLYATTN_LAMBDA
 #define POLYATTN_LAMBDA HWY_ATTR __attribute__((always_inline))
+#endif
+
+// Before a loop over the vectors or rows of a tile: written out, so that arrays
+// of vectors become registers. The compiler does this in a fraction of the time
+// that it needs for Unroll().
+#ifndef POLYATTN_UNROLL
+#if HWY_COMPILER_CLANG
+#define POLYATTN_UNROLL _Pragma("unroll")
+#else
+#define POLYATTN_UNROLL _Pragma("GCC unroll 16")
+#endif
 #endif
 
 // f(0), f(1), ..., f(N - 1) with compile-time indices.
@@ -87,62 +99,55 @@ struct Operands {
   bool apart = false;
 };
 
-// One k step.
+// One k step. Rows have compile-time indices: otherwise pointers to them are
+// kept, and there are too many of those for the registers.
 template <int MR, int NV, Walk W, typename T>
 HWY_INLINE void TileStep(const T* HWY_RESTRICT a, std::int64_t lda,
                          const T* HWY_RESTRICT b, VecOf<T> (&acc)[MR][NV]) {
   const Tag<T> d;
   VecOf<T> bv[NV];
-  Unroll<NV>([&](auto v)
-                 POLYATTN_LAMBDA { bv[v] = hn::LoadU(d, b + v * kLanes<T>); });
+  POLYATTN_UNROLL
+  for (int v = 0; v < NV; ++v) bv[v] = hn::LoadU(d, b + v * kLanes<T>);
   Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
     const auto av = hn::Set(d, W == Walk::kAlongRows ? a[r * lda] : a[r]);
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-      acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
-    });
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
   });
 }
 
-// Every element to the power 1, 2, 3 or 4.
+// f(vector, its place in C) for all of a tile.
+template <int MR, int NV, typename T, typename F>
+HWY_INLINE void ForTile(const Operands<T>& p, VecOf<T> (&acc)[MR][NV], F&& f) {
+  POLYATTN_UNROLL
+  for (int r = 0; r < MR; ++r) {
+    POLYATTN_UNROLL
+    for (int v = 0; v < NV; ++v) f(acc[r][v], p.c + r * p.ldc + v * kLanes<T>);
+  }
+}
+
+// Every element to the power 2, 3 or 4.
 template <int MR, int NV, typename T>
-HWY_INLINE void Raise(int power, VecOf<T> (&acc)[MR][NV]) {
-  const auto each = [&](auto f) POLYATTN_LAMBDA {
-    Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
-      Unroll<NV>([&](auto v) POLYATTN_LAMBDA { acc[r][v] = f(acc[r][v]); });
+HWY_INLINE void Raise(const Operands<T>& p, VecOf<T> (&acc)[MR][NV]) {
+  const auto square = [](VecOf<T>& x, T*)
+                          POLYATTN_LAMBDA { x = hn::Mul(x, x); };
+  if (p.power == 3) {
+    ForTile<MR, NV>(p, acc, [](VecOf<T>& x, T*) POLYATTN_LAMBDA {
+      x = hn::Mul(x, hn::Mul(x, x));
     });
-  };
-  const auto square = [](auto x) POLYATTN_LAMBDA { return hn::Mul(x, x); };
-  if (power == 3) {
-    each([&](auto x) POLYATTN_LAMBDA { return hn::Mul(x, square(x)); });
     return;
   }
-  if (power >= 2) each(square);
-  if (power == 4) each(square);
-}
-
-template <int MR, int NV, typename T>
-HWY_INLINE void AddTo(const Operands<T>& p, VecOf<T> (&acc)[MR][NV]) {
-  const Tag<T> d;
-  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-      acc[r][v] =
-          hn::Add(acc[r][v], hn::LoadU(d, p.c + r * p.ldc + v * kLanes<T>));
-    });
-  });
+  ForTile<MR, NV>(p, acc, square);
+  if (p.power == 4) ForTile<MR, NV>(p, acc, square);
 }
 
 template <int MR, int NV, Walk W, typename T>
-HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
-                     bool accumulate) {
+HWY_NOINLINE void Tile(std::int64_t depth, const Operands<T>& p,
+                       bool accumulate) {
   const Tag<T> d;
-  constexpr int L = kLanes<T>;
   constexpr int kSteps = MR >= 4 ? 2 : 1;
   VecOf<T> acc[MR][NV];
-  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-      acc[r][v] =
-          accumulate ? hn::LoadU(d, p.c + r * p.ldc + v * L) : hn::Zero(d);
-    });
+  ForTile<MR, NV>(p, acc, [&](VecOf<T>& x, const T* c) POLYATTN_LAMBDA {
+    x = accumulate ? hn::LoadU(d, c) : hn::Zero(d);
   });
   const T* HWY_RESTRICT a = p.a;
   const T* HWY_RESTRICT b = p.b;
@@ -150,26 +155,40 @@ HWY_INLINE void Tile(std::int64_t depth, const Operands<T>& p,
   const std::int64_t next = W == Walk::kAlongRows ? 1 : lda;
   std::int64_t k = depth;
   for (; k >= kSteps; k -= kSteps, a += kSteps * next, b += kSteps * ldb) {
-    Unroll<kSteps>([&](auto u) POLYATTN_LAMBDA {
+    POLYATTN_UNROLL
+    for (int u = 0; u < kSteps; ++u)
       TileStep<MR, NV, W>(a + u * next, lda, b + u * ldb, acc);
-    });
   }
   for (; k > 0; --k, a += next, b += ldb) TileStep<MR, NV, W>(a, lda, b, acc);
-  if constexpr (W == Walk::kAlongRows) Raise<MR, NV, T>(p.power, acc);
-  if (p.apart) AddTo<MR, NV, T>(p, acc);
-  Unroll<MR>([&](auto r) POLYATTN_LAMBDA {
-    Unroll<NV>([&](auto v) POLYATTN_LAMBDA {
-      hn::StoreU(acc[r][v], d, p.c + r * p.ldc + v * L);
+  if constexpr (W == Walk::kAlongRows) {
+    if (p.power > 1) Raise<MR, NV>(p, acc);
+  }
+  if (p.apart) {
+    ForTile<MR, NV>(p, acc, [&](VecOf<T>& x, const T* c) POLYATTN_LAMBDA {
+      x = hn::Add(x, hn::LoadU(d, c));
     });
-  });
+  }
+  ForTile<MR, NV>(
+      p, acc, [&](VecOf<T>& x, T* c) POLYATTN_LAMBDA { hn::StoreU(x, d, c); });
 }
 
-// A tile of `rows` <= MR rows, for the ends of a product.
+// The tile of `rows` <= MR rows.
 template <int MR, int NV, Walk W, typename T>
-HWY_NOINLINE void EndTile(std::int64_t rows, std::int64_t depth,
-                          const Operands<T>& p, bool accumulate) {
-  if (rows == MR) return Tile<MR, NV, W>(depth, p, accumulate);
-  if constexpr (MR > 1) EndTile<MR - 1, NV, W>(rows, depth, p, accumulate);
+HWY_INLINE void EndTile(std::int64_t rows, std::int64_t depth,
+                        const Operands<T>& p, bool accumulate) {
+  if constexpr (MR > 1) {
+    if (rows < MR) return EndTile<MR - 1, NV, W>(rows, depth, p, accumulate);
+  }
+  Tile<MR, NV, W>(depth, p, accumulate);
+}
+
+// The tile of as many rows as NextRows() gives.
+template <int NV, Walk W, typename T>
+HWY_INLINE void AnyTile(std::int64_t rows, std::int64_t depth,
+                        const Operands<T>& p, bool accumulate) {
+  constexpr int kMost = kTileRows<NV>;
+  if (rows == kMost) return Tile<kMost, NV, W>(depth, p, accumulate);
+  EndTile<kEndRows<NV>, NV, W>(rows, depth, p, accumulate);
 }
 
 // How many rows the next tile takes: all it can, unless that would leave an
@@ -178,21 +197,16 @@ template <int NV>
 HWY_INLINE std::int64_t NextRows(std::int64_t left) {
   constexpr std::int64_t kMost = kTileRows<NV>;
   if (left >= kMost + 5 || left == kMost) return kMost;
-  return left > kMost ? (left + 1) / 2 : left;
+  return left > kEndRows<NV> ? (left + 1) / 2 : left;
 }
 
 // All rows of a product with one panel of B; `next` takes a step at each tile.
 template <int NV, Walk W, typename T>
 HWY_NOINLINE void Rows(std::int64_t rows, std::int64_t depth, Operands<T> p,
                        bool accumulate, Prefetcher* next = nullptr) {
-  constexpr int MR = kTileRows<NV>;
   while (rows > 0) {
     const std::int64_t count = NextRows<NV>(rows);
-    if (count == MR) {
-      Tile<MR, NV, W>(depth, p, accumulate);
-    } else {
-      EndTile<MR - 1, NV, W>(count, depth, p, accumulate);
-    }
+    AnyTile<NV, W>(count, depth, p, accumulate);
     if (next != nullptr) next->Step();
     p.a += count * (W == Walk::kAlongRows ? p.lda : 1);
     p.c += count * p.ldc;
@@ -208,17 +222,15 @@ template <Walk W, typename T>
 HWY_NOINLINE void RowsByPanels(std::int64_t rows, std::int64_t depth,
                                std::int64_t width, std::int64_t panel,
                                Operands<T> p, bool accumulate) {
-  constexpr int NV = kStripVectors, MR = kTileRows<NV>;
+  constexpr int NV = kStripVectors;
   while (rows > 0) {
     const std::int64_t count = NextRows<NV>(rows);
     Operands<T> t = p;
     for (std::int64_t w = 0; w < width; w += kStrip<T>) {
-      if (width - w <= kLanes<T>) {
-        EndTile<MR, 1, W>(count, depth, t, accumulate);
-      } else if (count == MR) {
-        Tile<MR, NV, W>(depth, t, accumulate);
+      if (width - w > kLanes<T>) {
+        AnyTile<NV, W>(count, depth, t, accumulate);
       } else {
-        EndTile<MR - 1, NV, W>(count, depth, t, accumulate);
+        AnyTile<1, W>(count, depth, t, accumulate);
       }
       t.b += panel;
       t.c += kStrip<T>;

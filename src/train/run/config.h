@@ -62,7 +62,6 @@ struct ModelConfig {
   double attention_dropout = 0;
   double drop_path = 0;
   bool tied = true;
-  bool fused = true;  // false: plain torch ops, to measure against
 
   bool operator==(const ModelConfig&) const = default;
 };

@@ -39,7 +39,6 @@ class Checker {
   void check_value(const Field& field);
   void check_heeded(const Field& field, const Config& defaults);
   void check_activation();
-  void check_plain_attention(const Activation& activation);
   void check_sizes();
   void check_images();
 
@@ -147,34 +146,6 @@ void Checker::check_activation() {
     refuse("model", "learned_coefficients",
            " is {}, but model.activation {} is no polynomial",
            config_.model.learned_coefficients, formula);
-  }
-  if (!config_.model.fused) check_plain_attention(activation);
-}
-
-// What nn::Attention has in plain torch ops.
-void Checker::check_plain_attention(const Activation& activation) {
-  const auto& c = activation.coefficient;
-  const bool power = activation.kind == ActivationKind::kPolynomial &&
-                     activation.divisor != Divisor::kSum &&
-                     activation.degree >= 1 &&
-                     std::all_of(c.begin(), c.begin() + activation.degree,
-                                 [](double value) { return value == 0; });
-  if (activation.kind != ActivationKind::kSoftmax && !power) {
-    refuse("model", "fused",
-           " is false, which knows softmax, c x^p, c x^p/sqrt(N) and c x^p/N, "
-           "not model.activation {}",
-           config_.model.activation);
-  }
-  if (config_.model.learned_coefficients != "none") {
-    refuse("model", "fused",
-           " is false, which has no model.learned_coefficients, here {}",
-           config_.model.learned_coefficients);
-  }
-  if ((task_->kind & kSequences) != 0) {
-    refuse("model", "fused",
-           " is false, which takes no masks, but the sequences of {} are of "
-           "different lengths and need them",
-           task_->name);
   }
 }
 

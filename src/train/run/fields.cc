@@ -119,8 +119,6 @@ constexpr Field kFields[] = {
      "share of branches dropped in the last block", kRate},
     {"model", "tied", kModel<&ModelConfig::tied>,
      "the table of the tokens is the output layer too", {}, {}, kTexts},
-    {"model", "fused", kModel<&ModelConfig::fused>,
-     "fused attention; false: plain torch ops, to measure against"},
 
     {"train", "seed", kTrain<&TrainConfig::seed>,
      "decides first weights, order and augmentation", at_least(0)},
@@ -185,6 +183,10 @@ constexpr std::array<Words, 5> kSections = {"task", "model", "train", "augment",
 }  // namespace
 
 std::span<const Field> fields() { return kFields; }
+
+bool is_retired(std::string_view section, std::string_view key) {
+  return section == "model" && key == "fused";
+}
 
 const Field* find_field(std::string_view section, std::string_view key) {
   const auto* const found = std::find_if(

@@ -48,6 +48,11 @@ std::span<const Field> fields();
 // nullptr if there is none.
 const Field* find_field(std::string_view section, std::string_view key);
 
+// A key that older versions wrote, and that is read over: model.fused, which
+// chose plain torch ops to measure against. Benchmarks have these to
+// themselves.
+bool is_retired(std::string_view section, std::string_view key);
+
 // In the order of the file.
 std::span<const std::string_view> section_names();
 

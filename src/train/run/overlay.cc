@@ -162,6 +162,7 @@ void Overlay::apply_section(const TomlSection& section) {
     return;
   }
   for (const TomlEntry& entry : section.entries) {
+    if (is_retired(section.name, entry.key)) continue;
     const std::string where = place_text(source_, {entry.line, entry.column});
     if (const Field* field = find_field(section.name, entry.key)) {
       assign(*field, entry.value, where);

@@ -3,165 +3,139 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <tuple>
 #include <utility>
 
-#include "base/message.h"
-#include "base/utf8.h"
-#include "train/run/toml_scanner.h"
+namespace polyattn::run {
+namespace {
+
+[[noreturn]] void break_off() { throw std::logic_error("toml++"); }
+
+}  // namespace
+}  // namespace polyattn::run
+
+// The assertions of toml++ become exceptions. With NDEBUG they would be
+// promises to the compiler, which a hostile text breaks.
+#undef NDEBUG
+#define TOML_ASSERT(expression)                      \
+  do {                                               \
+    if (!(expression)) ::polyattn::run::break_off(); \
+  } while (false)
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/toml.h>
 
 namespace polyattn::run {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// `good` is the text before the place.
-[[noreturn]] void refuse_after(std::string_view good, const char* message) {
-  const auto line = std::count(good.begin(), good.end(), '\n') + 1;
-  const std::size_t column = good.size() - (good.rfind('\n') + 1) + 1;
-  throw TomlError(message, static_cast<int>(line), static_cast<int>(column));
-}
+// What toml++ says of a word that was meant as a string.
+constexpr std::array<std::string_view, 5> kOfWords = {
+    "could not determine value type", "expected 'true'", "expected 'false'",
+    "expected 'inf'", "expected 'nan'"};
 
-void check_bytes(std::string_view text) {
-  if (text.size() > kMaxTomlBytes) {
-    throw TomlError(fmt::format("{} bytes are more than the {} that a config "
-                                "may have; is this the right file?",
-                                text.size(), kMaxTomlBytes),
-                    0, 0);
-  }
-  const std::size_t zero = text.find('\0');
-  if (zero != std::string_view::npos) {
-    refuse_after(text.substr(0, zero), "a byte of value 0: this is no text");
-  }
-  const std::size_t good = base::utf8_prefix(text);
-  if (good < text.size()) {
-    refuse_after(text.substr(0, good),
-                 "from here on it is no UTF-8: is this the right file?");
-  }
-}
-
-class TomlReader {
- public:
-  explicit TomlReader(std::string_view text) : scanner_(text) {}
-
-  std::vector<TomlSection> read() {
-    while (!scanner_.at_end()) {
-      scanner_.skip_blanks();
-      if (scanner_.skip('[')) {
-        read_header();
-      } else if (!scanner_.at_line_end() && scanner_.peek() != '#') {
-        read_entry();
-      }
-      scanner_.finish_line();
+// "Error while parsing boolean: expected ..." is cut to what was expected.
+std::string plain_message(std::string_view description) {
+  constexpr std::string_view kStart = "Error while parsing ";
+  std::string message(description);
+  const std::size_t colon = description.find(": ");
+  if (description.starts_with(kStart) && colon != std::string_view::npos) {
+    message = description.substr(colon + 2);
+    if (message == "encountered end-of-file") {
+      message =
+          fmt::format("the text ends within this {}",
+                      description.substr(kStart.size(), colon - kStart.size()));
     }
-    return std::move(sections_);
   }
-
- private:
-  // "a.b" in one piece, and where its first part ends.
-  struct Key {
-    std::string text;
-    std::size_t first_part = 0;
-    int line = 0;
-    int column = 0;
-  };
-
-  Key read_key();
-  void read_header();
-  void read_entry();
-  TomlSection& section_of(Key& key);
-
-  TomlScanner scanner_;
-  std::vector<TomlSection> sections_ = std::vector<TomlSection>(1);
-  // Indices into sections_.
-  std::map<std::string, std::size_t> section_numbers_;
-  std::size_t current_ = 0;
-  // Lines of the keys, by the number of their section.
-  std::map<std::pair<std::size_t, std::string>, int> key_lines_;
-};
-
-TomlReader::Key TomlReader::read_key() {
-  scanner_.skip_blanks();
-  Key key;
-  key.line = scanner_.line();
-  key.column = scanner_.column();
-  key.text = scanner_.key_part();
-  key.first_part = key.text.size();
-  scanner_.skip_blanks();
-  while (scanner_.skip('.')) {
-    scanner_.skip_blanks();
-    key.text += '.' + scanner_.key_part();
-    scanner_.skip_blanks();
+  for (const std::string_view start : kOfWords) {
+    if (message.starts_with(start)) message += "; strings need quotes";
   }
-  return key;
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return c < ' ' || c > '~'; },
+      '?');
+  return message;
 }
 
-void TomlReader::read_header() {
-  if (scanner_.peek() == '[') {
-    scanner_.refuse("lists of tables have no place in a config: write [name]");
+toml::table parsed(std::string_view text) {
+  scan_toml(text);
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position place = error.source().begin;
+    throw TomlError(plain_message(error.description()),
+                    static_cast<int>(place.line),
+                    static_cast<int>(place.column));
+  } catch (const std::logic_error&) {
+    throw TomlError("this is no TOML", 0, 0);
   }
-  const Key key = read_key();
-  if (!scanner_.skip(']')) scanner_.refuse("] is missing");
-  const auto [found, is_new] =
-      section_numbers_.emplace(key.text, sections_.size());
-  if (!is_new) {
-    throw TomlError(
-        fmt::format("section {} is there already, since line {}",
-                    base::in_quotes(key.text), sections_[found->second].line),
-        key.line, key.column);
-  }
-  current_ = sections_.size();
-  sections_.push_back({key.text, key.line, key.column, {}});
 }
 
-// The current one, unless the key names one before there is any.
-TomlSection& TomlReader::section_of(Key& key) {
-  if (current_ != 0 || key.first_part == key.text.size()) {
-    return sections_[current_];
-  }
-  const std::string name = key.text.substr(0, key.first_part);
-  key.text.erase(0, key.first_part + 1);
-  const auto [found, is_new] = section_numbers_.emplace(name, sections_.size());
-  if (is_new) sections_.push_back({name, key.line, key.column, {}});
-  return sections_[found->second];
+TomlValue value_of(const toml::node& node) {
+  std::optional<Value> value;
+  if (const auto* flag = node.as_boolean()) value = flag->get();
+  if (const auto* integer = node.as_integer()) value = integer->get();
+  if (const auto* number = node.as_floating_point()) value = number->get();
+  if (const auto* string = node.as_string()) value = string->get();
+  if (value) return {value, type_name(*value)};
+  return {std::nullopt, node.is_array()   ? "an array"
+                        : node.is_table() ? "a table"
+                                          : "a date or time"};
 }
 
-void TomlReader::read_entry() {
-  Key key = read_key();
-  if (!scanner_.skip('=')) scanner_.refuse("= is missing");
-  scanner_.skip_blanks();
-  TomlValue value = scanner_.value();
-  TomlSection& section = section_of(key);
-  const auto number = static_cast<std::size_t>(&section - sections_.data());
-  const auto [found, is_new] =
-      key_lines_.emplace(std::pair(number, key.text), key.line);
-  if (!is_new) {
-    throw TomlError(fmt::format("key {} is there already, in line {}",
-                                base::in_quotes(key.text), found->second),
-                    key.line, key.column);
+// Adds `section` for the table, and one for each table within it.
+void add_sections(const toml::table& table, TomlSection section,
+                  std::vector<TomlSection>& sections) {
+  const std::string prefix = section.name.empty() ? "" : section.name + ".";
+  for (const auto& [key, node] : table) {
+    const toml::source_position begin = key.source().begin;
+    const auto line = static_cast<int>(begin.line);
+    const auto column = static_cast<int>(begin.column);
+    const std::string name(key.str());
+    const toml::table* const inner = node.as_table();
+    if (inner == nullptr || inner->is_inline()) {
+      section.entries.push_back({name, value_of(node), line, column});
+      continue;
+    }
+    // [outer.inner] begins with its first part.
+    const int first = line == section.line ? section.column : column;
+    add_sections(*inner, {prefix + name, line, first, {}}, sections);
   }
-  section.entries.push_back(
-      {std::move(key.text), std::move(value), key.line, key.column});
+  sections.push_back(std::move(section));
+}
+
+bool is_before(const auto& a, const auto& b) {
+  return std::tie(a.line, a.column) < std::tie(b.line, b.column);
 }
 
 }  // namespace
 
 std::vector<TomlSection> read_toml(std::string_view text) {
-  check_bytes(text);
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
-  return TomlReader(text).read();
+  std::vector<TomlSection> sections;
+  add_sections(parsed(text), {}, sections);
+  // toml++ has them in the order of their names.
+  std::stable_sort(
+      sections.begin(), sections.end(),
+      [](const auto& a, const auto& b) { return is_before(a, b); });
+  for (TomlSection& section : sections) {
+    std::sort(section.entries.begin(), section.entries.end(),
+              [](const auto& a, const auto& b) { return is_before(a, b); });
+  }
+  return sections;
 }
 
 std::optional<TomlValue> read_toml_value(std::string_view text) {
+  if (text.find('\n') != std::string_view::npos) return std::nullopt;
   try {
-    check_bytes(text);
-    TomlScanner scanner(text);
-    TomlValue value = scanner.value();
-    scanner.finish_line();
-    if (!scanner.at_end()) return std::nullopt;
-    return value;
+    const toml::table table = parsed("value = " + std::string(text));
+    const toml::node& node = *table.get("value");
+    if (node.is_array() || node.is_table()) return std::nullopt;
+    return value_of(node);
   } catch (const TomlError&) {
     return std::nullopt;
   }

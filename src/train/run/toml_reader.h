@@ -1,20 +1,8 @@
-// TOML 1.0 as far as a config needs it: sections of keys with plain values.
+// TOML as far as a config needs it: sections of keys with plain values.
 //
-//   # comment
-//   [section]
-//   key = 1                  integers, also 0xff, 0o17, 0b11 and 1_000
-//   key = 1.5e-3             numbers, also inf and nan
-//   key = true
-//   key = "text", 'text'     the first with escapes
-//   section.key = 1          before the first section
-//
-// What else TOML has (arrays, tables in tables, strings of several lines) is
-// refused; dates are read, so that a message can name them.
-//
-// It is a reader of our own, because toml++ 3.3 is not safe with files that
-// somebody else wrote: dotted keys overflow its stack, and its parser rests on
-// assumptions ("[" is followed by a key; no letter is outside of ASCII) that
-// such files break. The tests hold it against toml++ on what both know.
+// toml++ 3.3 parses it. That is not safe with every file that somebody else
+// wrote (dotted keys overflow its stack, and letters outside of ASCII break
+// assumptions of its parser), so scan_toml() refuses such texts before.
 #pragma once
 
 #include <optional>
@@ -28,7 +16,7 @@
 namespace polyattn::run {
 
 struct TomlValue {
-  // Nothing for a date or time.
+  // Nothing for what no config has: a date or time, an array, a table.
   std::optional<Value> value;
   // "an integer", ...: of a value too.
   std::string_view type;
@@ -64,11 +52,17 @@ class TomlError : public std::runtime_error {
 
 inline constexpr std::size_t kMaxTomlBytes = 1 << 20;
 
-// In the order of the text; the first is what stands outside of sections.
-// Throws TomlError; line() is 0 if there is no one place.
+// In toml_scan.cc. Throws TomlError for texts that are too large, are no UTF-8,
+// have keys of too many parts, strings of several lines, or anything outside of
+// ASCII but for strings and comments.
+void scan_toml(std::string_view text);
+
+// In the order of the text; the first is what stands outside of sections. A
+// section within another has the name "outer.inner". Throws TomlError; line()
+// is 0 if there is no one place.
 std::vector<TomlSection> read_toml(std::string_view text);
 
-// Nothing if the text is not one value.
+// Nothing if the text is not one value of a config, or a date.
 std::optional<TomlValue> read_toml_value(std::string_view text);
 
 }  // namespace polyattn::run

@@ -85,7 +85,7 @@ const char* words_for(Judgement judgement) {
     case Judgement::kWorse:
       return "worse";
     default:
-      return "no difference can be told";
+      return "no significant difference";
   }
 }
 
@@ -184,8 +184,9 @@ std::string Verdict::in_short(
       });
     };
     return fmt::format(
-        "Of the {} others {} better, {} worse, {} not told apart.", rows.size(),
-        count(Judgement::kBetter), count(Judgement::kWorse),
+        "Of the {} others {} better, {} worse, {} without a significant "
+        "difference.",
+        rows.size(), count(Judgement::kBetter), count(Judgement::kWorse),
         count(Judgement::kUnclear));
   }
   std::string text;

@@ -193,28 +193,6 @@ TEST(ConfigActivation, LearnedCoefficientsAreForPolynomials) {
   EXPECT_EQ(refusal("mnist", {learned, "model.activation=x^3/sqrt(N)"}), "");
 }
 
-TEST(ConfigActivation, PlainTorchOpsKnowAFew) {
-  const std::string plain = "model.fused=false";
-  for (const char* good : {"softmax", "x", "2x^3", "x^3/sqrt(N)", "x^2/N"}) {
-    EXPECT_EQ(
-        refusal("mnist", {plain, std::string("model.activation=") + good}), "")
-        << good;
-  }
-  for (const char* bad : {"1 + x", "x^2/sum", "sigmoid", "relu/N", "2"}) {
-    EXPECT_NE(refusal("mnist", {plain, std::string("model.activation=") + bad})
-                  .find("model.fused is false, which knows softmax"),
-              std::string::npos)
-        << bad;
-  }
-  EXPECT_EQ(refusal("mnist", {plain, "model.activation=x^3",
-                              "model.learned_coefficients=shared"}),
-            "[config] --set: model.fused is false, which has no "
-            "model.learned_coefficients, here shared");
-  EXPECT_EQ(refusal("listops", {plain}),
-            "[config] --set: model.fused is false, which takes no masks, but "
-            "the sequences of listops are of different lengths and need them");
-}
-
 TEST(ConfigCheck, NamesTheKeyWithoutASource) {
   Config config = default_config("mnist");
   config.train.lr = 0;

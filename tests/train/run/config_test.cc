@@ -100,9 +100,21 @@ TEST(ConfigSetting, StringsNeedNoQuotes) {
 }
 
 TEST(ConfigSetting, HasBooleansAndNumbers) {
-  EXPECT_FALSE(parse("", {"model.fused=false"}).model.fused);
+  EXPECT_FALSE(parse("", {"model.tied=false"}).model.tied);
   EXPECT_EQ(parse("", {"train.steps=1_000"}).train.steps, 1000);
   EXPECT_EQ(parse("", {"train.eps=1E-6"}).train.eps, 1e-6);
+}
+
+// Files of older versions hold it.
+TEST(ConfigFile, ReadsOverAKeyOfThePast) {
+  for (const char* value : {"true", "false"}) {
+    const Config config =
+        parse(std::string("[model]\nfused = ") + value + "\ndim = 128\n", {});
+    EXPECT_EQ(config.model.dim, 128);
+    EXPECT_EQ(config_text(config).find("fused"), std::string::npos);
+  }
+  EXPECT_THROW(parse("", {"model.fused=false"}), ConfigError);
+  EXPECT_THROW(parse("[train]\nfused = true\n", {}), ConfigError);
 }
 
 TEST(ConfigText, ReadsBackTheSame) {

@@ -25,8 +25,8 @@ TEST(Verdict, NoDifferenceCanBeTold) {
   add_runs(runs, "x^3/sqrt(N)", {0.870, 0.872, 0.871});
   EXPECT_EQ(verdict_of(runs),
             "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
-            "less (95 % interval -0.7 to +0.1, 3 seeds): no difference can be "
-            "told.");
+            "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
+            "difference.");
 }
 
 TEST(Verdict, Worse) {
@@ -72,8 +72,8 @@ TEST(Verdict, OneSeedTellsNoMoreThanItsTestSet) {
   EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.874), run_of("x", 1, 0.871)}),
             "x reaches 87.1 % against 87.4 % for softmax: 0.3 points less, "
             "with one seed, which cannot tell more than the sampling error of "
-            "the test set (0.9 points for 10000 examples, 95 %): no difference "
-            "can be told.");
+            "the test set (0.9 points for 10000 examples, 95 %): no "
+            "significant difference.");
   EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.874), run_of("x", 1, 0.5)}),
             "x reaches 50.0 % against 87.4 % for softmax: 37.4 points less, "
             "with one seed, which cannot tell more than the sampling error of "
@@ -93,15 +93,15 @@ TEST(Verdict, SmallDifferencesGetADigitMore) {
   add_runs(runs, "x", {0.8742, 0.8734});
   EXPECT_EQ(verdict_of(runs),
             "x reaches 87.38 % against 87.35 % for softmax: 0.03 points more "
-            "(95 % interval -0.10 to +0.16, 2 seeds): no difference can be "
-            "told.");
+            "(95 % interval -0.10 to +0.16, 2 seeds): no significant "
+            "difference.");
   runs.clear();
   add_runs(runs, "softmax", {0.5, 0.5});
   add_runs(runs, "x", {0.5, 0.5});
   EXPECT_EQ(verdict_of(runs),
             "x reaches 50.00 % against 50.00 % for softmax: 0.00 points apart "
-            "(95 % interval 0.00 to 0.00, 2 seeds): no difference can be "
-            "told.");
+            "(95 % interval 0.00 to 0.00, 2 seeds): no significant "
+            "difference.");
 }
 
 TEST(Verdict, TheBestComesFirstAndTheRestInShort) {
@@ -113,8 +113,8 @@ TEST(Verdict, TheBestComesFirstAndTheRestInShort) {
   runs.push_back(run_of("sigmoid", 8, 0.9));
   EXPECT_EQ(verdict_of(runs),
             "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
-            "less (95 % interval -0.7 to +0.1, 3 seeds): no difference can be "
-            "told. x^3: 7.3 points less (-7.7 to -6.9), worse; relu/N: 17.4 "
+            "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
+            "difference. x^3: 7.3 points less (-7.7 to -6.9), worse; relu/N: 17.4 "
             "points less, one seed; sigmoid reaches 90.0 % (one run).");
 }
 
@@ -129,7 +129,7 @@ TEST(Verdict, ManyAreCounted) {
   EXPECT_EQ(verdict_of(runs),
             "x reaches 90.50 % against 50.50 % for softmax: 40.00 points more "
             "(95 % interval +40.00 to +40.00, 2 seeds): better. Of the 4 "
-            "others 1 better, 2 worse, 1 not told apart.");
+            "others 1 better, 2 worse, 1 without a significant difference.");
 }
 
 TEST(Verdict, MeansAreThoseOfThePairs) {
@@ -138,8 +138,8 @@ TEST(Verdict, MeansAreThoseOfThePairs) {
   add_runs(runs, "x", {0.80, 0.81});
   EXPECT_EQ(verdict_of(runs),
             "x reaches 80.5 % against 81.0 % for softmax: 0.5 points less "
-            "(95 % interval -6.9 to +5.9, 2 seeds): no difference can be "
-            "told.");
+            "(95 % interval -6.9 to +5.9, 2 seeds): no significant "
+            "difference.");
 }
 
 TEST(Verdict, NoSeedHasBoth) {

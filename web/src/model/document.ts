@@ -182,24 +182,24 @@ export interface Spread {
   high: number;
 }
 
-// A row of polyattn bench: of our kernels, or a duel with libtorch.
+// A row of polyattn bench: ours beside its baseline.
 export interface BenchRow {
   name: string;
   threads: number;
-  figure: string; // ratio_sgemm, ..., 'ratio' of a duel, or a unit
+  measure: string; // what the value is: sgemm_ratio, time_ratio, speedup, megabytes
   value: Spread;
   bound: string; // 'at least', 'at most', '' without a goal
   goal: number | null;
   reached: boolean | null;
   tokens: number; // N; NaN of what has no length
-  activation: string; // '' of a duel
+  activation: string; // '' of what is no call of the kernels
   path: string; // how it was computed, where there are several ways
   setting: string; // everything else that was given: what can be compared has the same
   time: Spread; // milliseconds
-  rival: string;
-  rivalTime: Spread;
-  speedup: Spread; // against the rival
-  megabytes: { ours: number; rival: number } | null; // of a duel for memory
+  baseline: string; // its name
+  baselineTime: Spread;
+  speedup: Spread; // over the baseline
+  megabytes: { ours: number; baseline: number } | null; // of two that are weighed
   extraBytes: number;
 }
 

@@ -57,38 +57,6 @@ function readSpread(row: Fields, name: string): Spread {
 
 const unmeasured: Spread = { median: NaN, low: NaN, high: NaN };
 
-function goalOf(row: Fields, name: string): Pick<BenchRow, 'goal' | 'reached'> {
-  return {
-    goal: numberOrNull(row[name]),
-    reached: typeof row.reached === 'boolean' ? row.reached : null,
-  };
-}
-
-// Ours against another's, both in the same run.
-function readDuel(row: Fields): BenchRow {
-  const memory = numberOrNull(row.ours_mb);
-  const ratio = readSpread(row, 'ratio');
-  const goal = goalOf(row, 'target');
-  return {
-    ...goal,
-    name: text(row.name),
-    threads: number(row.threads),
-    figure: 'ratio',
-    value: ratio,
-    bound: goal.goal === null ? '' : 'at least',
-    tokens: NaN,
-    activation: '',
-    path: '',
-    setting: '',
-    time: { ...unmeasured, median: number(row.ours_ms) },
-    rival: text(row.rival),
-    rivalTime: { ...unmeasured, median: number(row.rival_ms) },
-    speedup: ratio,
-    megabytes: memory === null ? null : { ours: memory, rival: number(row.rival_mb) },
-    extraBytes: NaN,
-  };
-}
-
 // What was given beside the activation, the path and the length, in words.
 function settingOf(row: Fields, group: string): string {
   const parts = [text(row.op), text(row.dtype), group].filter((part) => part !== '');
@@ -106,43 +74,30 @@ function settingOf(row: Fields, group: string): string {
   return parts.join(', ');
 }
 
-function readMeasurement(row: Fields, group: string): BenchRow {
+function readBenchRow(row: Fields, group: string): BenchRow {
+  const unit = text(row.unit) || 'ms';
+  const measure = text(row.measure);
+  const value = readSpread(row, 'value');
+  const timeOf = (name: string) => (unit === 'ms' ? readSpread(row, name) : unmeasured);
   return {
-    ...goalOf(row, 'must_reach'),
     name: text(row.name),
     threads: number(row.threads),
-    figure: text(row.figure),
-    value: readSpread(row, 'value'),
+    measure,
+    value,
     bound: text(row.bound),
+    goal: numberOrNull(row.goal),
+    reached: typeof row.reached === 'boolean' ? row.reached : null,
     tokens: number(row.N),
     activation: text(row.activation),
     path: text(row.path),
     setting: settingOf(row, group),
-    time: { median: number(row.median_ms), low: number(row.ms_q1), high: number(row.ms_q3) },
-    rival: text(row.rival) || 'materialised',
-    rivalTime: readSpread(row, 'rival_ms'),
-    speedup: readSpread(row, 'rival_speedup'),
-    megabytes: null,
+    time: timeOf('ours'),
+    baseline: text(row.baseline_name),
+    baselineTime: timeOf('baseline'),
+    speedup: measure === 'speedup' ? value : readSpread(row, 'speedup'),
+    megabytes: unit === 'MB' ? { ours: number(row.ours), baseline: number(row.baseline) } : null,
     extraBytes: number(row.extra_bytes),
   };
-}
-
-// A row of bench --linear: ours and another's, in any unit.
-function readFigure(row: Fields, group: string): BenchRow {
-  const measured = readMeasurement(row, group);
-  const inTime = text(row.unit) === 'ms';
-  return {
-    ...measured,
-    figure: text(row.value_unit),
-    rival: text(row.rival_is),
-    time: inTime ? { ...unmeasured, median: number(row.ours) } : unmeasured,
-    rivalTime: inTime ? { ...unmeasured, median: number(row.rival) } : unmeasured,
-  };
-}
-
-function readBenchRow(row: Fields, group: string): BenchRow {
-  if ('ratio' in row) return readDuel(row);
-  return 'rival_is' in row ? readFigure(row, group) : readMeasurement(row, group);
 }
 
 // dense_ms, linear_ms, ...: one problem computed in several ways.
@@ -151,7 +106,7 @@ function readPaths(row: Fields): BenchRow[] {
     const median = number(row[`${path}_ms`]);
     if (!Number.isFinite(median)) return [];
     const time = { ...unmeasured, median };
-    return [{ ...readMeasurement(row, ''), path, time, rival: '', rivalTime: unmeasured }];
+    return [{ ...readBenchRow(row, ''), path, time }];
   });
 }
 
@@ -161,13 +116,14 @@ function tableOf(title: string, rows: Fields[]): BenchTable[] {
   return [{ title, columns, rows: rows.map((row) => columns.map((column) => row[column])) }];
 }
 
-// A list of measurements, a single one, or an object with lists of them by name.
+// The document, in which `rows` are measurements and other lists are tables; or a list of
+// measurements, or a single one.
 export function readBench(value: unknown): Bench | null {
   const whole = fields(value);
   const groups: [string, unknown[]][] =
     'name' in whole || Array.isArray(value)
       ? [['', Array.isArray(value) ? value : [value]]]
-      : Object.entries(whole).map(([name, rows]) => [name, list(rows)]);
+      : Object.entries(whole).map(([name, rows]) => [name === 'rows' ? '' : name, list(rows)]);
   if (groups.every(([, rows]) => rows.length === 0)) return null;
   const bench: Bench = { rows: [], paths: [], tables: [] };
   for (const [group, entries] of groups) {

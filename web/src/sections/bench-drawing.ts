@@ -4,8 +4,7 @@ import type { BenchRow } from '../model/document';
 import { fixed, significant } from '../text/format';
 
 export function shown(row: BenchRow, value: number): string {
-  if (row.figure === 'extra_bytes') return significant(value / 1e6);
-  return ratios.includes(row.figure) ? fixed(value, 2) : significant(value);
+  return ratios.includes(row.measure) ? fixed(value, 2) : significant(value);
 }
 
 const width = 180;
@@ -58,11 +57,11 @@ export function dotPlot(row: BenchRow, range: [number, number]): SVGSVGElement |
   );
 }
 
-const ratios = ['ratio', 'ratio_sgemm', 'time_over_baseline', 'speed_over_baseline'];
+const ratios = ['sgemm_ratio', 'time_ratio', 'speedup'];
 
 // Everything else has its own scale, and stands in numbers only.
 function isRatio(row: BenchRow): boolean {
-  return ratios.includes(row.figure) && row.megabytes === null;
+  return ratios.includes(row.measure) && row.megabytes === null;
 }
 
 export function rangeOf(rows: BenchRow[]): [number, number] {

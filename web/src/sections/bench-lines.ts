@@ -17,7 +17,7 @@ function pointOf(value: number, low = value, high = value): LengthPoint | null {
 }
 
 const ourTime: Pick = ({ time }) => pointOf(time.median, time.low, time.high);
-const rivalTime: Pick = ({ rivalTime: time }) => pointOf(time.median, time.low, time.high);
+const baselineTime: Pick = ({ baselineTime: time }) => pointOf(time.median, time.low, time.high);
 const memory: Pick = ({ extraBytes }) => pointOf(extraBytes / 1e6);
 
 function lineOf(name: string, rows: BenchRow[], pick: Pick): LengthLine {
@@ -51,7 +51,7 @@ export function benchPanels(rows: BenchRow[]): LengthPanel[] {
     const paths = groupBy(members, nameOf);
     const times = paths.flatMap(([name, group]) => [
       lineOf(name, group, ourTime),
-      lineOf(`${name}, ${group[0].rival}`, group, rivalTime),
+      lineOf(`${name}, ${group[0].baseline}`, group, baselineTime),
     ]);
     const memories = paths.map(([name, group]) => lineOf(name, group, memory));
     return [

@@ -10,18 +10,15 @@ import { benchPanels } from './bench-lines';
 import { plainTable } from './bench-tables';
 import { LengthChart } from './length-chart';
 
-const units: Record<string, string> = {
-  ratio_sgemm: '× the speed of sgemm',
-  time_over_baseline: '× the time of its baseline',
-  speed_over_baseline: '× the speed of its baseline',
-  extra_bytes: 'MB beside inputs and outputs',
-  ratio: '× the rival',
-};
-
 function unitOf(row: BenchRow): string {
-  if (row.megabytes !== null) return `times less memory than ${row.rival}`;
-  if (row.figure === 'ratio') return `× the speed of ${row.rival || 'the rival'}`;
-  return Object.hasOwn(units, row.figure) ? units[row.figure] : row.figure;
+  const baseline = row.baseline || 'its baseline';
+  if (row.measure === 'sgemm_ratio') return '× the speed of sgemm';
+  if (row.measure === 'time_ratio') return `× the time of ${baseline}`;
+  if (row.measure === 'megabytes') return 'MB beside inputs and outputs';
+  if (row.measure !== 'speedup') return row.measure;
+  return row.megabytes === null
+    ? `× the speed of ${baseline}`
+    : `times less memory than ${baseline}`;
 }
 
 function spreadText(row: BenchRow): Child {
@@ -41,8 +38,13 @@ function reachedText(row: BenchRow): Child {
   return row.reached ? '✓ yes' : h('strong', null, '✕ no');
 }
 
-function rivalText(speedup: Spread): string {
-  return Number.isFinite(speedup.median) ? `${fixed(speedup.median, 2)}×` : '–';
+function speedupText({ median }: Spread): string {
+  return Number.isFinite(median) ? `${fixed(median, 2)}×` : '–';
+}
+
+// A speed-up that is not the value itself: over the materialised matrix.
+function isBeside(row: BenchRow): boolean {
+  return row.measure !== 'speedup' && Number.isFinite(row.speedup.median);
 }
 
 function rowElement(row: BenchRow, range: [number, number], kernels: boolean): HTMLElement {
@@ -55,7 +57,7 @@ function rowElement(row: BenchRow, range: [number, number], kernels: boolean): H
     [reachedText(row), false],
     [Number.isFinite(row.time.median) ? significant(row.time.median) : '–', true],
   ];
-  if (kernels) cells.push([row.figure === 'ratio' ? '–' : rivalText(row.speedup), true]);
+  if (kernels) cells.push([isBeside(row) ? speedupText(row.speedup) : '–', true]);
   return h(
     'tr',
     null,
@@ -68,7 +70,7 @@ function csvTable(rows: BenchRow[]): Table {
   return tableOf('bench', rows, [
     ['name', (row) => row.name],
     ['threads', (row) => row.threads],
-    ['figure', (row) => row.figure],
+    ['measure', (row) => row.measure],
     ['value', (row) => row.value.median],
     ['q1', (row) => row.value.low],
     ['q3', (row) => row.value.high],
@@ -81,13 +83,13 @@ function csvTable(rows: BenchRow[]): Table {
     ['ms', (row) => row.time.median],
     ['ms_q1', (row) => row.time.low],
     ['ms_q3', (row) => row.time.high],
-    ['rival', (row) => row.rival],
-    ['rival_ms', (row) => row.rivalTime.median],
+    ['baseline', (row) => row.baseline],
+    ['baseline_ms', (row) => row.baselineTime.median],
     ['speedup', (row) => row.speedup.median],
     ['speedup_q1', (row) => row.speedup.low],
     ['speedup_q3', (row) => row.speedup.high],
     ['ours_mb', (row) => row.megabytes?.ours ?? null],
-    ['rival_mb', (row) => row.megabytes?.rival ?? null],
+    ['baseline_mb', (row) => row.megabytes?.baseline ?? null],
     ['extra_bytes', (row) => row.extraBytes],
   ]);
 }
@@ -101,7 +103,7 @@ function summary(rows: BenchRow[]): string {
       : missed === 0
         ? ` ${goals.length === 1 ? 'The goal is' : `All ${goals.length} goals are`} reached.`
         : ` ${missed} of ${goals.length} goals are missed.`;
-  return `${plural(rows.length, 'measurement')}: medians of rounds in which ours and the rival take turns, with quartiles.${verdict} In the drawing the thin line is 1, the short one the goal.`;
+  return `${plural(rows.length, 'measurement')}: medians of rounds in which ours and the baseline take turns, with quartiles.${verdict} In the drawing the thin line is 1, the short one the goal.`;
 }
 
 function lengthCharts(context: Context, { rows, paths }: Bench): Child {
@@ -123,7 +125,7 @@ export function benchSection(context: Context): Section {
     if (JSON.stringify(bench) === drawn) return;
     drawn = JSON.stringify(bench);
     const { rows } = bench;
-    const kernels = rows.some((row) => row.figure !== 'ratio');
+    const kernels = rows.some(isBeside);
     const range = rangeOf(rows);
     const drawing = `${fixed(range[0], 2)} to ${fixed(range[1], 2)}, logarithmic`;
     const headings = [

@@ -4,17 +4,14 @@ import { benchPanels } from '../../src/sections/bench-lines';
 import { lengthData } from '../../src/sections/length-lines';
 import { makeBench } from '../fixtures/theory';
 
-const measured = { name: 'a', threads: 1, activation: 'x', N: 64, median_ms: 2 };
+const measured = { name: 'a', threads: 1, activation: 'x', N: 64, unit: 'ms', ours: 2 };
 
 describe('the document of polyattn bench', () => {
   it('may be a list, one row, or lists by name', () => {
     expect(readBench([measured, measured])?.rows).toHaveLength(2);
     expect(readBench(measured)?.rows).toHaveLength(1);
-    const groups = readBench({ kernels: [measured], linear: [measured], machine: 'x', seed: 1 });
-    expect(groups?.rows.map((row) => row.setting)).toEqual([
-      'kernels, 1 thread',
-      'linear, 1 thread',
-    ]);
+    const groups = readBench({ rows: [measured], linear: [measured], target: 'x', seed: 1 });
+    expect(groups?.rows.map((row) => row.setting)).toEqual(['1 thread', 'linear, 1 thread']);
   });
 
   it('may have rows of a kind that is not known', () => {
@@ -25,7 +22,7 @@ describe('the document of polyattn bench', () => {
     expect(benchPanels(bench?.rows ?? [])).toEqual([]);
   });
 
-  it('may be that of bench --linear', () => {
+  it('may be that of bench linear', () => {
     const planner = (tokens: number) => ({
       op: 'forward',
       activation: 'x^2/sqrt(N)',
@@ -37,24 +34,26 @@ describe('the document of polyattn bench', () => {
       dense_ms: tokens ** 2,
       linear_ms: tokens,
     });
-    const figure = {
+    const row = {
       name: 'forward N=16384',
       threads: 1,
       unit: 'ms',
       ours: 2,
-      rival: 8,
-      rival_is: 'dense',
+      baseline: 8,
+      baseline_name: 'dense',
       value: 4,
       value_q1: 3.9,
       value_q3: 4.1,
-      value_unit: 'ratio',
+      measure: 'speedup',
       bound: 'at least',
-      must_reach: 3,
+      goal: 3,
       reached: true,
     };
-    const bench = readBench({ target: 'avx2', figures: [figure], planner: [64, 128].map(planner) });
-    expect(bench?.rows[0]).toMatchObject({ figure: 'ratio', rival: 'dense', goal: 3 });
+    const bench = readBench({ target: 'avx2', rows: [row], planner: [64, 128].map(planner) });
+    expect(bench?.rows[0]).toMatchObject({ measure: 'speedup', baseline: 'dense', goal: 3 });
     expect(bench?.rows[0].time.median).toBe(2);
+    expect(bench?.rows[0].baselineTime.median).toBe(8);
+    expect(bench?.rows[0].speedup).toEqual({ median: 4, low: 3.9, high: 4.1 });
     const [panel] = benchPanels(bench?.paths ?? []);
     expect(panel.lines.map((line) => line.name)).toEqual([
       'x^2/sqrt(N), dense',
@@ -62,6 +61,13 @@ describe('the document of polyattn bench', () => {
     ]);
     expect(panel.lines[0].points.get(128)?.value).toBe(128 ** 2);
     expect(bench?.tables.map((table) => table.title)).toEqual(['planner']);
+  });
+
+  it('may weigh memory instead of time', () => {
+    const memory = { ...measured, unit: 'MB', ours: 26, baseline: 1359, measure: 'speedup' };
+    const row = readBench({ rows: [memory] })?.rows[0];
+    expect(row?.megabytes).toEqual({ ours: 26, baseline: 1359 });
+    expect(row?.time.median).toBeNaN();
   });
 
   it.each([[null], [[]], [{}], ['text'], [{ rows: 7 }]])('is absent if it is %j', (value) => {
@@ -87,7 +93,8 @@ describe('lines over the number of tokens', () => {
   });
 
   it('hold what is materialised beside ours', () => {
-    const row = (tokens: number) => ({ ...measured, N: tokens, rival_ms: tokens });
+    const materialised = { ...measured, baseline_name: 'materialised' };
+    const row = (tokens: number) => ({ ...materialised, N: tokens, baseline: tokens });
     const [panel] = benchPanels(readBench([row(64), row(128)])?.rows ?? []);
     expect(panel.lines.map((line) => line.name)).toEqual(['x', 'x, materialised']);
     expect(panel.lines[1].points.get(128)?.value).toBe(128);

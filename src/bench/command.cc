@@ -1,0 +1,185 @@
+#include "bench/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/output.h"
+#include "base/program.h"
+#include "base/progress.h"
+#include "base/text_file.h"
+#include "bench/calibrate.h"
+#include "bench/command_options.h"
+#include "bench/linear.h"
+#include "bench/torch_bench.h"
+#include "cli/program.h"
+
+namespace polyattn::bench {
+namespace {
+
+struct Benchmark {
+  const char* name;
+  const char* about;
+  const char* examples;
+  void (*add_options)(CLI::App&, Options&);
+};
+
+void add_torch_options(CLI::App& app, Options& options) {
+  add_only_option(app, options);
+  add_capability_option(app, options);
+  add_run_options(app, options);
+}
+
+const Benchmark kBenchmarks[] = {
+    {"core", "The kernels against OpenBLAS, or cases of your own; the default",
+     "  polyattn bench --quick\n"
+     "  polyattn bench --activation softmax --activation 'x^4/sum' --length "
+     "512,2048 --causal first\n"
+     "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
+     "out.json\n",
+     [](CLI::App& app, Options& options) {
+       add_grid_options(app, options);
+       add_run_options(app, options);
+     }},
+    {"torch", "The torch ops against libtorch",
+     "  polyattn bench torch --threads 2\n", add_torch_options},
+    {"train", "Steps of training against libtorch",
+     "  polyattn bench train --only ViT\n", add_torch_options},
+    {"linear", "Attention in linear time, decoding and the planner",
+     "  polyattn bench linear --longest 16384\n",
+     [](CLI::App& app, Options& options) {
+       add_longest_option(app, options);
+       add_capability_option(app, options);
+       add_run_options(app, options, {.threads = "1", .rounds = 5});
+     }},
+    {"calibrate", "Measure what the planner needs to know of this machine",
+     "  polyattn bench calibrate\n", [](CLI::App&, Options&) {}},
+};
+
+double machine_memory() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+std::string machine_line() {
+  return fmt::format("polyattn {} bench, target {}, {} hardware threads\n",
+                     base::version_number(), cli::checked_target(),
+                     base::hardware_threads());
+}
+
+bool wants_colours() {
+  return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+}
+
+std::vector<Task> core_tasks(const Options& options) {
+  const RunOptions run = run_options(options);
+  const auto bench = std::make_shared<Bench>(run);
+  std::vector<Task> tasks;
+  for (const Figure& figure :
+       select_figures(options, base::hardware_threads(), machine_memory())) {
+    tasks.push_back(
+        {fmt::format("{}, threads: {}", figure.name, figure.subject.threads),
+         effort_of(figure, run), [=](Report& report) {
+           report.rows.push_back(bench->measure(figure));
+         }});
+  }
+  return tasks;
+}
+
+Report report_of(const std::string& name, const Options& options) {
+  const auto style = base::progress_style(options.json == "-");
+  if (name == "core") return run_tasks(core_tasks(options), style);
+  if (name == "linear") return run_tasks(linear_tasks(options), style);
+  return bench_torch(name, options, style);
+}
+
+void add_benchmarks(CLI::App& bench, Options& options) {
+  bench.require_subcommand(1);
+  std::string examples;
+  for (const Benchmark& benchmark : kBenchmarks) {
+    CLI::App* app = bench.add_subcommand(benchmark.name, benchmark.about);
+    benchmark.add_options(*app, options);
+    add_json_option(*app, options);
+    app->footer(std::string("Examples:\n") + benchmark.examples);
+    examples += benchmark.examples;
+  }
+  bench.footer(
+      "Without a name: the table of goals of core, some minutes. Ours and its "
+      "baseline take\nturns (core: with sgemm, 2048³, before and after); a "
+      "ratio is formed inside a round,\nand the median is shown with its "
+      "quartiles. `polyattn bench NAME --help` lists options.\n\nExamples:\n" +
+      examples);
+}
+
+void print(const Options& options, const std::string& text,
+           const nlohmann::ordered_json& json) {
+  if (options.json == "-") return base::print_json(json);
+  base::print_text(text);
+  if (options.json) {
+    base::write_text_file(*options.json, base::json_text(json));
+  }
+}
+
+int run_chosen(const CLI::App& chosen, Options& options) {
+  options.grid = has_grid(chosen);
+  if (chosen.count("--json") > 0 && options.json.value_or("").empty()) {
+    options.json = "-";
+  }
+  if (options.json && *options.json != "-") base::check_writable(*options.json);
+  const std::string machine = machine_line();
+  if (chosen.get_name() == "calibrate") {
+    const Calibration calibration = calibrate();
+    print(options, machine + "\n" + calibration_text(calibration),
+          calibration_json(calibration));
+    return calibration.written ? base::kExitDone : base::kExitFailure;
+  }
+  const Report report = report_of(chosen.get_name(), options);
+  print(options, machine + report_text(report, wants_colours()),
+        report_json(report));
+  return base::kExitDone;
+}
+
+}  // namespace
+
+std::vector<std::string> with_name(std::vector<std::string> arguments) {
+  const std::string first = arguments.empty() ? "" : arguments[0];
+  if (first == "--help" || first == "-h") return arguments;
+  for (const Benchmark& benchmark : kBenchmarks) {
+    if (first == benchmark.name) return arguments;
+  }
+  for (const Benchmark& benchmark : kBenchmarks) {
+    const std::string flag = std::string("--") + benchmark.name;
+    if (std::erase(arguments, flag) == 0) continue;
+    throw base::UsageError(
+        fmt::format("bench {} is now a name: polyattn bench {} {}", flag,
+                    benchmark.name, fmt::join(arguments, " ")));
+  }
+  if (!first.empty() && first[0] != '-') {
+    std::vector<const char*> names;
+    for (const Benchmark& benchmark : kBenchmarks) {
+      names.push_back(benchmark.name);
+    }
+    throw base::UsageError(fmt::format("bench {}: it is one of {}", first,
+                                       fmt::join(names, ", ")));
+  }
+  arguments.insert(arguments.begin(), "core");
+  return arguments;
+}
+
+int run_bench(const std::vector<std::string>& arguments) {
+  CLI::App bench(
+      "How fast attention is on this machine, against OpenBLAS or "
+      "libtorch.",
+      "polyattn bench");
+  Options options;
+  add_benchmarks(bench, options);
+  const auto code = cli::parse_arguments(bench, with_name(arguments));
+  if (code) return *code;
+  return run_chosen(*bench.get_subcommands().at(0), options);
+}
+
+}  // namespace polyattn::bench

@@ -1,0 +1,302 @@
+#include "bench/torch_comparisons.h"
+
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+
+#include "base/machine.h"
+#include "bench/eager_attention.h"
+#include "polyattn/nn/block.h"
+#include "polyattn/torch/attention.h"
+
+namespace polyattn::bench {
+namespace {
+
+constexpr const char* kCubic = "x^3/sqrt(N)";
+
+struct Shape {
+  std::int64_t b, h, n, d;
+};
+
+struct Inputs {
+  torch::Tensor q, k, v, d_o;
+
+  // Zeroed between passes, as an optimiser does; otherwise they add up.
+  void forget_gradients() {
+    for (torch::Tensor* t : {&q, &k, &v}) t->mutable_grad().reset();
+  }
+};
+
+using Attend = std::function<torch::Tensor(const Inputs&)>;
+
+torch::Tensor eager_scores(const Inputs& in) {
+  const double scale = 1 / std::sqrt(static_cast<double>(in.q.size(3)));
+  return torch::matmul(in.q * scale, in.k.transpose(2, 3));
+}
+
+// matmul, multiply, matmul. The divisor goes into v, which is smaller than A.
+torch::Tensor eager_cubic(const Inputs& in) {
+  const torch::Tensor s = eager_scores(in);
+  const double divisor = std::sqrt(static_cast<double>(in.k.size(2)));
+  return torch::matmul(s * s * s, in.v / divisor);
+}
+
+torch::Tensor eager_softmax(const Inputs& in) {
+  return torch::matmul(torch::softmax(eager_scores(in), -1), in.v);
+}
+
+Attend fused(const std::string& activation) {
+  return [options = AttentionOptions().activation(activation)](
+             const Inputs& in) { return attention(in.q, in.k, in.v, options); };
+}
+
+Inputs draw(const Shape& shape, std::uint64_t seed) {
+  torch::manual_seed(seed);
+  const auto rows = [&] {
+    return torch::randn({shape.b, shape.h, shape.n, shape.d});
+  };
+  return {rows().requires_grad_(), rows().requires_grad_(),
+          rows().requires_grad_(), rows()};
+}
+
+// Both compute in f32 with sums in different orders: what differs by more than
+// a thousandth of the largest value is another function.
+void check_equal(const std::string& name, const torch::Tensor& ours,
+                 const torch::Tensor& theirs) {
+  const double error = (ours - theirs).abs().max().item<double>();
+  const double size = theirs.abs().max().item<double>();
+  if (!(error <= 1e-3 * size)) {
+    throw std::runtime_error(
+        fmt::format("[bench] {}: ours and the baseline differ by {:.3g}, the "
+                    "largest value is {:.3g}",
+                    name, error, size));
+  }
+}
+
+std::function<void()> forward_call(const Attend& attend,
+                                   const std::shared_ptr<Inputs>& in) {
+  return [attend, in] {
+    const torch::NoGradGuard no_grad;
+    attend(*in);
+  };
+}
+
+std::function<void()> training_call(const Attend& attend,
+                                    const std::shared_ptr<Inputs>& in) {
+  return [attend, in] {
+    in->forget_gradients();
+    attend(*in).backward(in->d_o);
+  };
+}
+
+struct Pair {
+  std::string activation;
+  Attend ours, theirs;
+};
+
+Pair cubic() { return {kCubic, fused(kCubic), eager_cubic}; }
+Pair softmax() { return {"softmax", fused("softmax"), eager_softmax}; }
+
+enum class Pass { kForward, kTraining };
+
+Comparison attention_comparison(const Pair& pair, const Shape& shape, Pass pass,
+                                std::optional<double> goal) {
+  const bool forward = pass == Pass::kForward;
+  Comparison comparison;
+  comparison.name = fmt::format(
+      "{} {} [{},{},{},{}]", forward ? "forward" : "forward and backward",
+      pair.activation, shape.b, shape.h, shape.n, shape.d);
+  comparison.baseline_name = "eager " + pair.activation;
+  comparison.goal = goal;
+  comparison.effort =
+      static_cast<double>(shape.b * shape.h * shape.n * shape.n) *
+      (forward ? 1 : 3);
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    const auto in = std::make_shared<Inputs>(draw(shape, seed));
+    check_equal(comparison.name, pair.ours(*in), pair.theirs(*in));
+    if (forward) {
+      return {forward_call(pair.ours, in), forward_call(pair.theirs, in)};
+    }
+    return {training_call(pair.ours, in), training_call(pair.theirs, in)};
+  };
+  return comparison;
+}
+
+// A weight that is linear in the score against softmax: the same work for a
+// model, not the same function. The check is against k^T v, made first.
+Comparison first_degree_comparison(double goal) {
+  const Shape shape{1, 1, 16384, 64};
+  const std::string activation = "x/sqrt(N)";
+  Comparison comparison;
+  comparison.name = fmt::format("forward {} [{},{},{},{}] against softmax",
+                                activation, shape.b, shape.h, shape.n, shape.d);
+  comparison.baseline_name = "eager softmax";
+  comparison.goal = goal;
+  comparison.effort = static_cast<double>(shape.n * shape.n);
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    const auto in = std::make_shared<Inputs>(draw(shape, seed));
+    const torch::NoGradGuard no_grad;
+    const double scale = 1 / std::sqrt(static_cast<double>(shape.d * shape.n));
+    const auto sums = torch::matmul(in->k.transpose(2, 3), in->v * scale);
+    check_equal(comparison.name, fused(activation)(*in),
+                torch::matmul(in->q, sums));
+    return {forward_call(fused(activation), in),
+            forward_call(eager_softmax, in)};
+  };
+  return comparison;
+}
+
+// Batch of 16 images of 196 patches and a class token.
+constexpr std::int64_t kImages = 16, kTokens = 197, kTinyDim = 192,
+                       kTinyHeads = 3;
+
+nn::Block tiny_block(const std::string& activation, bool fused) {
+  nn::BlockOptions options(kTinyDim, kTinyHeads);
+  options.attention().activation(activation);
+  nn::Block block(options);
+  if (!fused) make_eager(*block);
+  return block;
+}
+
+void copy_parameters(nn::Block from, nn::Block to) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& item : from->named_parameters()) {
+    to->named_parameters()[item.key()].copy_(item.value());
+  }
+}
+
+std::function<void()> block_call(nn::Block block, const torch::Tensor& x,
+                                 const torch::Tensor& dy) {
+  return [=]() mutable {
+    block->zero_grad();
+    x.mutable_grad().reset();
+    block->forward(x).backward(dy);
+  };
+}
+
+Comparison block_comparison(const std::string& activation,
+                            std::optional<double> goal) {
+  Comparison comparison;
+  comparison.name = fmt::format(
+      "ViT-Tiny block, forward and backward, {}, N = {}", activation, kTokens);
+  comparison.baseline_name = "the block with eager softmax";
+  comparison.goal = goal;
+  comparison.effort = 5e7;
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    torch::manual_seed(seed);
+    const torch::Tensor x =
+        torch::randn({kImages, kTokens, kTinyDim}).requires_grad_();
+    const torch::Tensor dy = torch::randn({kImages, kTokens, kTinyDim});
+    nn::Block ours = tiny_block(activation, true);
+    nn::Block same = tiny_block(activation, false);
+    nn::Block theirs = tiny_block("softmax", false);
+    copy_parameters(ours, same);
+    copy_parameters(ours, theirs);
+    check_equal(comparison.name, ours->forward(x), same->forward(x));
+    return {block_call(ours, x, dy), block_call(theirs, x, dy)};
+  };
+  return comparison;
+}
+
+Comparison memory_comparison(const Pair& pair, const Shape& shape,
+                             double goal) {
+  Comparison comparison =
+      attention_comparison(pair, shape, Pass::kTraining, goal);
+  comparison.name = "peak memory, " + comparison.name;
+  comparison.unit = "MB";
+  comparison.effort /= 3;
+  return comparison;
+}
+
+// How far the resident size rises during the call.
+double peak_megabytes(const std::function<void()>& call) {
+  ::malloc_trim(0);  // pages that free() kept would hide the next ones
+  const base::PeakMemory memory;
+  call();
+  const auto growth = memory.growth();
+  if (!growth) throw std::runtime_error("[bench] /proc tells no peak memory");
+  return static_cast<double>(*growth) / 1e6;
+}
+
+Samples weigh(const Calls& calls) {
+  Samples samples;
+  for (int i = 0; i < 3; ++i) {
+    samples.ours.push_back(peak_megabytes(calls.ours));
+    samples.baseline.push_back(peak_megabytes(calls.baseline));
+  }
+  return samples;
+}
+
+class TorchThreads {
+ public:
+  explicit TorchThreads(int threads) : before_(at::get_num_threads()) {
+    at::set_num_threads(threads);
+  }
+  ~TorchThreads() { at::set_num_threads(before_); }
+  TorchThreads(const TorchThreads&) = delete;
+  TorchThreads& operator=(const TorchThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+std::vector<Comparison> torch_comparisons(bool quick) {
+  const Shape vision{16, 12, 196, 64}, text{1, 12, 1024, 64},
+      length{1, 4, 4096, 64};
+  std::vector<Comparison> comparisons = {
+      attention_comparison(cubic(), vision, Pass::kForward, 1.8),
+      attention_comparison(cubic(), text, Pass::kForward, 2.5),
+      attention_comparison(cubic(), vision, Pass::kTraining, 1.8),
+      attention_comparison(cubic(), text, Pass::kTraining, 2.2),
+      attention_comparison(softmax(), text, Pass::kForward, 1.4),
+      block_comparison("softmax", 1.2),
+      block_comparison(kCubic, 1.2)};
+  if (quick) return comparisons;
+  const std::vector<Comparison> rest = {
+      attention_comparison(cubic(), length, Pass::kForward, 4),
+      attention_comparison(cubic(), length, Pass::kTraining, 3),
+      attention_comparison(softmax(), length, Pass::kForward, 2.5),
+      attention_comparison(softmax(), vision, Pass::kTraining, std::nullopt),
+      attention_comparison(softmax(), length, Pass::kTraining, std::nullopt),
+      first_degree_comparison(200),
+      memory_comparison(cubic(), length, 8),
+      memory_comparison(softmax(), length, 8)};
+  comparisons.insert(comparisons.end(), rest.begin(), rest.end());
+  return comparisons;
+}
+
+Row run_comparison(const Comparison& comparison, int threads,
+                   const RunOptions& options) {
+  const TorchThreads own(threads);
+  Row row{.name = comparison.name,
+          .threads = threads,
+          .unit = comparison.unit,
+          .baseline_name = comparison.baseline_name,
+          .mode = torch_capability(),
+          .items = static_cast<double>(comparison.items),
+          .item_name = comparison.item_name};
+  if (comparison.goal) row.goal = Goal{Bound::kAtLeast, *comparison.goal};
+  const Calls calls = comparison.prepare(options.seed);
+  summarise(row.unit == "MB" ? weigh(calls) : take_turns(calls, options.rounds),
+            row);
+  return row;
+}
+
+std::string torch_capability() {
+  const std::string config = at::show_config();
+  const std::string label = "CPU capability usage: ";
+  const std::size_t start = config.find(label);
+  if (start == std::string::npos) return "unknown";
+  const std::size_t value = start + label.size();
+  return config.substr(value, config.find('\n', value) - value);
+}
+
+}  // namespace polyattn::bench

@@ -1,0 +1,210 @@
+#include "bench/train_comparisons.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/eager_attention.h"
+#include "train/adamw.h"
+#include "train/examples.h"
+#include "train/network.h"
+#include "train/prefetch.h"
+#include "train/random.h"
+#include "train/run/config.h"
+#include "train/step.h"
+
+namespace polyattn::bench {
+namespace {
+
+constexpr const char* kActivations[] = {"softmax", "x^3/sqrt(N)"};
+constexpr std::int64_t kForever = 1LL << 40;
+
+// The default model for CIFAR-10: 64 patches and a class token, heads of 64.
+run::Config vit_config(const std::string& activation) {
+  run::Config config = run::default_config("cifar10");
+  config.model.activation = activation;
+  config.train.batch = 64;
+  config.train.steps = kForever;
+  return config;
+}
+
+// The default model for a text, with a longer context.
+run::Config gpt_config(const std::string& activation) {
+  run::Config config = run::default_config("sotu");
+  config.model.activation = activation;
+  config.task.context = 512;
+  config.train.batch = 8;
+  config.train.steps = kForever;
+  return config;
+}
+
+// Speed does not depend on what is in the data.
+std::shared_ptr<const train::TaskData> noise_images(std::uint64_t seed) {
+  train::Random random(seed, train::Stream::kOrder, 0);
+  data::ImageSplits splits;
+  for (int i = 0; i < 10; ++i) splits.class_names.push_back(std::to_string(i));
+  splits.train.channels = 3;
+  splits.train.height = splits.train.width = 32;
+  splits.train.pixels.resize(std::size_t{1024} * 3 * 32 * 32);
+  for (auto& level : splits.train.pixels) {
+    level = static_cast<std::uint8_t>(random.next());
+  }
+  for (int i = 0; i < 1024; ++i) {
+    splits.train.labels.push_back(static_cast<std::int32_t>(random.below(10)));
+  }
+  splits.test = splits.train;
+  return std::make_shared<const train::TaskData>(std::move(splits));
+}
+
+std::shared_ptr<const train::TaskData> noise_text(std::uint64_t seed) {
+  train::Random random(seed, train::Stream::kOrder, 0);
+  std::string text;
+  for (int i = 0; i < 100000; ++i) {
+    text.push_back(static_cast<char>('a' + random.below(26)));
+  }
+  return std::make_shared<const train::TaskData>(
+      data::TextSplits{.train = text, .test = text});
+}
+
+using MakeData = std::shared_ptr<const train::TaskData> (*)(std::uint64_t seed);
+
+// A model in training: the state behind a call.
+class Rig {
+ public:
+  enum class Batches { kOne, kMade };
+
+  Rig(const run::Config& config, std::shared_ptr<const train::TaskData> data,
+      Batches batches)
+      : config_(config),
+        examples_(train::make_examples(data, config_)),
+        network_(
+            train::make_network(config_, train::shape_of(*data, config_.task))),
+        optimizer_(network_->module(), config_.train),
+        stepper_(config_, *network_, optimizer_, kForever),
+        first_(examples_->train_batch(0)),
+        prefetcher_(
+            [this, batches](std::int64_t index) {
+              return batches == Batches::kOne ? first_
+                                              : examples_->train_batch(index);
+            },
+            0, kForever) {
+    network_->module().train();
+  }
+
+  double step(bool watch = false) {
+    const auto result = stepper_.make(prefetcher_, step_++, watch);
+    if (result.diverged)
+      throw std::runtime_error("[bench] " + *result.diverged);
+    return result.loss;
+  }
+
+  torch::nn::Module& module() { return network_->module(); }
+
+  std::int64_t items() const { return first_.items; }
+
+ private:
+  run::Config config_;
+  std::unique_ptr<train::Examples> examples_;
+  std::unique_ptr<train::Network> network_;
+  train::AdamW optimizer_;
+  train::Stepper stepper_;
+  train::Batch first_;
+  train::Prefetcher prefetcher_;
+  std::int64_t step_ = 0;
+};
+
+// Both start from the same weights and see the same batch: two losses that
+// differ by more than a thousandth are of two models.
+void check_losses(const std::string& name, double ours, double theirs) {
+  if (std::abs(ours - theirs) > 1e-3 * std::abs(theirs)) {
+    throw std::runtime_error(
+        fmt::format("[bench] {}: our loss is {}, that of the baseline {}", name,
+                    ours, theirs));
+  }
+}
+
+Comparison step_comparison(const std::string& name, const run::Config& config,
+                           MakeData make_data, double goal) {
+  Comparison duel;
+  duel.name =
+      fmt::format("training step, {}, {}", name, config.model.activation);
+  duel.baseline_name = "the same model, eager";
+  duel.goal = goal;
+  duel.effort = 2;
+  duel.item_name = config.task.name == "sotu" ? "tokens" : "images";
+  duel.items = config.train.batch *
+               (config.task.name == "sotu" ? config.task.context : 1);
+  duel.prepare = [=](std::uint64_t seed) -> Calls {
+    run::Config own = config;
+    own.train.seed = static_cast<std::int64_t>(seed);
+    const auto data = make_data(seed);
+    auto ours = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
+    auto theirs = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
+    make_eager(theirs->module());
+    check_losses(duel.name, ours->step(), theirs->step());
+    return {[ours] { ours->step(); }, [theirs] { theirs->step(); }};
+  };
+  return duel;
+}
+
+// What making batches costs, beside the training: at most 2 %.
+Comparison batches_comparison() {
+  Comparison comparison;
+  comparison.name = "step with new batches (flip, crop), ViT, softmax";
+  comparison.baseline_name = "step with one batch again";
+  comparison.goal = 0.98;
+  comparison.effort = 2;
+  comparison.prepare = [](std::uint64_t seed) -> Calls {
+    const auto data = noise_images(seed);
+    auto made =
+        std::make_shared<Rig>(vit_config("softmax"), data, Rig::Batches::kMade);
+    auto one =
+        std::make_shared<Rig>(vit_config("softmax"), data, Rig::Batches::kOne);
+    return {[made] { made->step(); }, [one] { one->step(); }};
+  };
+  return comparison;
+}
+
+// A step in which the norms are watched. One in fifty is by default, which may
+// cost 3 % of the time: so it may take 2.5 times as long as another.
+Comparison norms_comparison(const std::string& activation) {
+  Comparison comparison;
+  const auto every =
+      static_cast<double>(run::default_config("cifar10").record.norms);
+  comparison.name = fmt::format("step with norms watched (1 in {}), ViT, {}",
+                                every, activation);
+  comparison.baseline_name = "step without";
+  comparison.goal = 1 / (1 + 0.03 * every);
+  comparison.effort = 2;
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    auto rig = std::make_shared<Rig>(vit_config(activation), noise_images(seed),
+                                     Rig::Batches::kOne);
+    return {[rig] { rig->step(true); }, [rig] { rig->step(false); }};
+  };
+  return comparison;
+}
+
+}  // namespace
+
+std::vector<Comparison> train_comparisons(bool quick) {
+  std::vector<Comparison> comparisons;
+  for (const char* activation : kActivations) {
+    comparisons.push_back(step_comparison("ViT, 64 images, N = 65, D = 64",
+                                          vit_config(activation), noise_images,
+                                          1.1));
+  }
+  for (const char* activation : kActivations) {
+    comparisons.push_back(step_comparison(
+        "Gpt, 8 texts, N = 512", gpt_config(activation), noise_text, 1.4));
+  }
+  comparisons.push_back(batches_comparison());
+  if (quick) return comparisons;
+  for (const char* activation : kActivations) {
+    comparisons.push_back(norms_comparison(activation));
+  }
+  return comparisons;
+}
+
+}  // namespace polyattn::bench

@@ -1,0 +1,339 @@
+// Dense attention, backward: scores are computed again, tile by tile of the
+// grid that plan.h describes. In a tile, queries are streamed in the outer loop
+// and keys in the inner one; the sums of dq, dk and dv are kept in memory.
+//
+//   for each head of the group, for each block of queries
+//     load shift and scale of its rows; delta = o . do, for `sum`
+//     pack q, and do times the row scale, as strips and as panels
+//     for each block of keys that the last row may see
+//       for each strip of queries
+//         s[keys, W] = k q,  g[keys, W] = v do        scores, gradients of A
+//         s, g = weight(s), weight'(s) (g - sign(w) delta)     in place
+//         dq[D, W] += k^T g                           along the keys
+//       dv[keys, E] += s do,  dk[keys, D] += g q      along the queries
+//
+// docs/kernels.md derives the gradients.
+#if defined(POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
+#undef POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
+#else
+#define POLYATTN_KERNELS_DENSE_BACKWARD_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/kernels/dense/backward_sums-inl.h"
+#include "core/kernels/dense/grads-inl.h"
+#include "core/kernels/pack-inl.h"
+#include "core/kernels/panels-inl.h"
+#include "core/kernels/tile-inl.h"
+#include "core/plan.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyattn {
+namespace HWY_NAMESPACE {
+
+// One tile of the grid of one pair.
+template <typename T>
+class BackwardTile {
+ public:
+  BackwardTile(const BackwardCall<T>& call, const BackwardScratch<T>& scratch,
+               const Accumulators<T>& sums, std::int64_t pair)
+      : call_(call),
+        p_(call.p),
+        scratch_(scratch),
+        sums_(sums),
+        masked_(p_.in.mask || p_.in.bias),
+        b_(pair / p_.kv_heads),
+        g_(pair % p_.kv_heads),
+        seq_(p_.sequence(b_)) {}
+
+  void Run(std::int64_t q_chunk, std::int64_t k_chunk) {
+    const Range q = ChunkRange(q_chunk, call_.plan.q_chunk, seq_.n);
+    const Range k = ChunkRange(k_chunk, call_.plan.k_chunk, seq_.m);
+    if (q.empty() || k.empty()) return;
+    const std::int64_t group = p_.heads / p_.kv_heads;
+    for (std::int64_t member = 0; member < group; ++member) {
+      member_ = member;
+      h_ = g_ * group + member;
+      for (begin_ = q.begin; begin_ < q.end; begin_ += call_.plan.q_block) {
+        rows_ = std::min(call_.plan.q_block, q.end - begin_);
+        QueryBlock(k);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kW = kStrip<T>;
+
+  std::int64_t strips() const { return (rows_ + kW - 1) / kW; }
+  std::int64_t strip_rows(std::int64_t s) const {
+    return std::min(kW, rows_ - s * kW);
+  }
+  RowBuffer<T> buffer() const { return {scratch_.rows, scratch_.row_width}; }
+
+  void QueryBlock(const Range& keys) {
+    const std::int64_t end =
+        std::min(keys.end, p_.causal_limit(seq_, begin_ + rows_ - 1));
+    if (keys.begin >= end) return;
+    LoadRows();
+    PackQueries();
+    PackOutputGrads();
+    for (std::int64_t j = keys.begin; j < end; j += call_.plan.k_block)
+      KeyBlock(j, std::min(call_.plan.k_block, end - j));
+  }
+
+  RowSource Source(const ConstTensor& t, std::int64_t row) const {
+    return {&t,
+            row_offset(t.stride, seq_.batch, h_, seq_.q_begin + begin_ + row)};
+  }
+
+  void LoadRows() {
+    const double gain = call_.params.gain;
+    for (std::int64_t r = 0; r < strips() * kW; ++r) {
+      RowState row{};
+      if (r < rows_) row = call_.in.rows[p_.row_index(b_, h_, begin_ + r)];
+      scratch_.shift[r] = static_cast<T>(row.shift * call_.params.score_factor);
+      scratch_.scale[r] = static_cast<T>(row.scale * gain);
+      scratch_.delta[r] = 0;
+      if (!call_.params.sum || r >= rows_) continue;
+      const double pull = row.scale * std::abs(gain);
+      scratch_.delta[r] = static_cast<T>(pull) * OutputDot(r);
+    }
+  }
+
+  // o_r . dL/do_r, which is sum_j A_rj dL/dA_rj.
+  T OutputDot(std::int64_t r) const {
+    const RowSource o = Source(call_.in.o, r), d_o = Source(call_.in.d_o, r);
+    T* x = scratch_.rows;
+    T* y = scratch_.rows + scratch_.row_width;
+    LoadRow(o.tensor->data, o.tensor->dtype, o.index, p_.e, T{1}, x);
+    LoadRow(d_o.tensor->data, d_o.tensor->dtype, d_o.index, p_.e, T{1}, y);
+    const Tag<T> d;
+    auto sum = hn::Zero(d);
+    std::int64_t i = 0;
+    for (; i + kLanes<T> <= p_.e; i += kLanes<T>)
+      sum = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), sum);
+    T total = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; i < p_.e; ++i) total += x[i] * y[i];
+    return total;
+  }
+
+  void PackQueries() {
+    const T scale = static_cast<T>(p_.scale * call_.params.score_factor);
+    for (std::int64_t s = 0; s < strips(); ++s)
+      PackColumns<T>(Source(p_.in.q, s * kW), strip_rows(s), p_.d, scale,
+                     buffer(), scratch_.q_columns + s * kW * p_.d);
+    if (!call_.out.dk) return;
+    for (std::int64_t r = 0; r < rows_; ++r)
+      PackPanels(p_.in.q, r, p_.d, static_cast<T>(p_.scale), scratch_.q_panels);
+  }
+
+  void PackOutputGrads() {
+    for (std::int64_t s = 0; s < strips() && call_.score_grads(); ++s) {
+      T* columns = scratch_.do_columns + s * kW * p_.e;
+      PackColumns<T>(Source(call_.in.d_o, s * kW), strip_rows(s), p_.e, T{1},
+                     buffer(), columns);
+      ScaleLanes(columns, p_.e, scratch_.scale + s * kW);
+    }
+    if (!call_.out.dv) return;
+    for (std::int64_t r = 0; r < rows_; ++r)
+      PackPanels(call_.in.d_o, r, p_.e, scratch_.scale[r], scratch_.do_panels);
+  }
+
+  // Row r of the block, times scale, into panels of kW columns.
+  void PackPanels(const ConstTensor& t, std::int64_t r, std::int64_t width,
+                  T scale, T* panels) {
+    const RowSource src = Source(t, r);
+    for (std::int64_t c = 0; c < width; c += kW) {
+      T* to = panels + c * call_.plan.q_block + r * kW;
+      const std::int64_t count = std::min(kW, width - c);
+      LoadRow(t.data, t.dtype, src.index + c, count, scale, to);
+      std::fill(to + count, to + kW, T{0});
+    }
+  }
+
+  void KeyBlock(std::int64_t j, std::int64_t count) {
+    const RowsView<T> k =
+        KeyRows<T>(p_.in.k, seq_, g_, j, count, call_.plan.copy_k, scratch_.k);
+    const RowsView<T> v =
+        KeyRows<T>(p_.in.v, seq_, g_, j, count, call_.plan.copy_v, scratch_.v);
+    for (std::int64_t s = 0; s < strips(); ++s) {
+      if (strip_rows(s) > kLanes<T>) {
+        Strip<kStripVectors>(s, j, count, k, v);
+      } else {
+        Strip<1>(s, j, count, k, v);
+      }
+    }
+    const std::int64_t panel = call_.plan.q_block * kW;
+    if (call_.out.dv)
+      RowsByPanels<Walk::kAlongRows, T>(count, rows_, p_.e, panel,
+                                        {.a = scratch_.weights,
+                                         .lda = scratch_.ld,
+                                         .b = scratch_.do_panels,
+                                         .ldb = kW,
+                                         .c = sums_.dv + j * sums_.e_width,
+                                         .ldc = sums_.e_width},
+                                        true);
+    if (call_.out.dk)
+      RowsByPanels<Walk::kAlongRows, T>(count, rows_, p_.d, panel,
+                                        {.a = scratch_.grads,
+                                         .lda = scratch_.ld,
+                                         .b = scratch_.q_panels,
+                                         .ldb = kW,
+                                         .c = sums_.dk + j * sums_.d_width,
+                                         .ldc = sums_.d_width},
+                                        true);
+  }
+
+  // Weights and score gradients of a strip with `count` keys, and dq.
+  template <int NV>
+  void Strip(std::int64_t s, std::int64_t j, std::int64_t count,
+             const RowsView<T>& k, const RowsView<T>& v) {
+    const std::int64_t i = begin_ + s * kW;
+    const std::int64_t last = i + strip_rows(s) - 1;
+    const std::int64_t seen =
+        std::clamp<std::int64_t>(p_.causal_limit(seq_, last) - j, 0, count);
+    T* weights = scratch_.weights + s * kW;
+    T* grads = scratch_.grads + s * kW;
+    Rows<NV, Walk::kAlongRows, T>(seen, p_.d,
+                                  {.a = k.data,
+                                   .lda = k.ld,
+                                   .b = scratch_.q_columns + s * kW * p_.d,
+                                   .ldb = kW,
+                                   .c = weights,
+                                   .ldc = scratch_.ld},
+                                  false);
+    if (call_.score_grads())
+      Rows<NV, Walk::kAlongRows, T>(seen, p_.e,
+                                    {.a = v.data,
+                                     .lda = v.ld,
+                                     .b = scratch_.do_columns + s * kW * p_.e,
+                                     .ldb = kW,
+                                     .c = grads,
+                                     .ldc = scratch_.ld},
+                                    false);
+    ElementWise(s, j, seen);
+    for (std::int64_t r = seen; r < count; ++r) {
+      std::fill_n(weights + r * scratch_.ld, kW, T{0});
+      std::fill_n(grads + r * scratch_.ld, kW, T{0});
+    }
+    if (call_.out.dq)
+      Rows<NV, Walk::kDownColumns, T>(p_.d, seen,
+                                      {.a = k.data,
+                                       .lda = k.ld,
+                                       .b = grads,
+                                       .ldb = scratch_.ld,
+                                       .c = DqStrip(s),
+                                       .ldc = kW},
+                                      true);
+  }
+
+  T* DqStrip(std::int64_t s) const {
+    return sums_.dq + (member_ * sums_.head_rows + begin_ + s * kW) * p_.d;
+  }
+
+  void ElementWise(std::int64_t s, std::int64_t j, std::int64_t seen) {
+    const std::int64_t i = begin_ + s * kW;
+    // The first `clean` keys are seen by all rows of the strip.
+    const std::int64_t clean =
+        masked_
+            ? 0
+            : std::clamp<std::int64_t>(p_.causal_limit(seq_, i) - j, 0, seen);
+    GradArgs<T> args = {.s = scratch_.weights + s * kW,
+                        .g = scratch_.grads + s * kW,
+                        .ld = scratch_.ld,
+                        .rows = clean,
+                        .bias = nullptr,
+                        .bias_scale = static_cast<T>(call_.params.score_factor),
+                        .shift = scratch_.shift + s * kW,
+                        .delta = scratch_.delta + s * kW};
+    if (clean > 0) RunGradPass(call_.params, args);
+    if (clean == seen) return;
+    FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
+                     buffer(), scratch_.bias);
+    args.s += clean * scratch_.ld;
+    args.g += clean * scratch_.ld;
+    args.rows = seen - clean;
+    args.bias = scratch_.bias;
+    RunGradPass(call_.params, args);
+  }
+
+  const BackwardCall<T>& call_;
+  const Problem& p_;
+  const BackwardScratch<T>& scratch_;
+  const Accumulators<T>& sums_;
+  const bool masked_;
+  const std::int64_t b_, g_;
+  const Sequence seq_;
+  std::int64_t member_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
+};
+
+// Every pair by one worker.
+template <typename T>
+void RunWholePairs(const BackwardCall<T>& call,
+                   const BackwardStorage<T>& storage, Parallel& parallel) {
+  parallel.run(call.plan.pairs(call.p), [&](std::int64_t pair, int worker) {
+    const Accumulators<T> sums = storage.slots.of(worker);
+    const BackwardScratch<T> scratch = storage.rooms.of(worker);
+    const PairSums<T> totals(call, sums, pair);
+    totals.Clear(0);
+    BackwardTile<T>(call, scratch, sums, pair).Run(0, 0);
+    totals.Write(0, {scratch.rows, scratch.row_width});
+  });
+}
+
+// Pairs `first` .. `first + count - 1`, each by many workers.
+template <typename T>
+void RunInRounds(const BackwardCall<T>& call, const BackwardStorage<T>& storage,
+                 std::int64_t first, std::int64_t count, Parallel& parallel) {
+  const std::int64_t chunks = call.plan.chunks;
+  parallel.run(count * chunks, [&](std::int64_t task, int) {
+    const Accumulators<T> sums =
+        storage.slots.of(static_cast<int>(task / chunks));
+    PairSums<T>(call, sums, first + task / chunks).Clear(task % chunks);
+  });
+  for (std::int64_t round = 0; round < chunks; ++round) {
+    parallel.run(count * chunks, [&](std::int64_t task, int worker) {
+      const std::int64_t slot = task / chunks, k_chunk = task % chunks;
+      const Accumulators<T> sums = storage.slots.of(static_cast<int>(slot));
+      const BackwardScratch<T> scratch = storage.rooms.of(worker);
+      BackwardTile<T>(call, scratch, sums, first + slot)
+          .Run((round + chunks - k_chunk) % chunks, k_chunk);
+    });
+  }
+  parallel.run(count * chunks, [&](std::int64_t task, int worker) {
+    const Accumulators<T> sums =
+        storage.slots.of(static_cast<int>(task / chunks));
+    const BackwardScratch<T> scratch = storage.rooms.of(worker);
+    PairSums<T>(call, sums, first + task / chunks)
+        .Write(task % chunks, {scratch.rows, scratch.row_width});
+  });
+}
+
+template <typename T>
+void RunBackward(const Problem& p, const AttentionBackwardInputs& inputs,
+                 const AttentionGradients& gradients, std::byte* workspace,
+                 Parallel& parallel) {
+  const BackwardPlan plan = plan_backward(p, kStrip<T>);
+  Arena arena(workspace);
+  const BackwardStorage<T> storage(arena, p, plan, parallel.workers());
+  const BackwardCall<T> call = {p, plan, inputs, gradients,
+                                make_weight_params<T>(p.activation)};
+  if (plan.chunks == 1) return RunWholePairs(call, storage, parallel);
+  const std::int64_t pairs = plan.pairs(p);
+  for (std::int64_t first = 0; first < pairs; first += plan.pairs_at_once)
+    RunInRounds(call, storage, first,
+                std::min(plan.pairs_at_once, pairs - first), parallel);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace polyattn
+HWY_AFTER_NAMESPACE();
+
+#endif

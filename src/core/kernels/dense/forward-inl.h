@@ -1,0 +1,93 @@
+// Dense attention, forward: the tasks of a call.
+#if defined(POLYATTN_KERNELS_DENSE_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
+#undef POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
+#else
+#define POLYATTN_KERNELS_DENSE_FORWARD_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/kernels/dense/forward_block-inl.h"
+#include "core/kernels/prefetch.h"
+#include "core/kernels/tile-inl.h"
+#include "core/plan.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace polyattn {
+namespace HWY_NAMESPACE {
+
+// A block of queries of a head: what a task does one after the other.
+struct Unit {
+  std::int64_t head, block;
+
+  // Late blocks of a causal sequence are the long ones: they go first.
+  Unit(const ForwardPlan& plan, std::int64_t number)
+      : head(number / plan.blocks),
+        block(plan.blocks - 1 - number % plan.blocks) {}
+};
+
+// What a unit will read and write first, to be fetched during the one before.
+template <typename T>
+Prefetcher PrefetchUnit(const Problem& p, const ForwardPlan& plan,
+                        const AttentionResults& results, const Unit& unit,
+                        const Unit& before) {
+  const std::int64_t h = unit.head % p.heads;
+  const Sequence seq = p.sequence(unit.head / p.heads);
+  const std::int64_t begin = unit.block * plan.block_rows();
+  const std::int64_t rows = std::min(plan.block_rows(), seq.n - begin);
+  Prefetcher next;
+  next.AddRows(p.in.q, seq.batch, h, seq.q_begin + begin, rows);
+  if (unit.head != before.head) {
+    const std::int64_t keys = std::min(seq.m, plan.k_block);
+    next.AddRows(p.in.k, seq.batch, p.kv_head(h), seq.k_begin, keys);
+    next.AddRows(p.in.v, seq.batch, p.kv_head(h), seq.k_begin, keys);
+  }
+  next.AddRows(results.o, seq.batch, h, seq.q_begin + begin, rows);
+  const std::int64_t k_blocks = (seq.m + plan.k_block - 1) / plan.k_block;
+  next.Spread(plan.block_strips * k_blocks * p.e / kTileRows<kStripVectors>);
+  return next;
+}
+
+template <typename T>
+void RunForwardTask(const Problem& p, const ForwardPlan& plan,
+                    const AttentionResults& results,
+                    const ForwardStorage<T>& storage, std::int64_t task,
+                    int worker) {
+  const ForwardScratch<T> scratch = storage.rooms.of(worker);
+  ForwardBlock<T> run(p, plan, results, scratch);
+  const std::int64_t first = task * plan.units;
+  const std::int64_t end = std::min(first + plan.units, plan.all_units(p));
+  for (std::int64_t number = first; number < end; ++number) {
+    const Unit unit(plan, number);
+    Prefetcher next;
+    if (number + 1 < end)
+      next = PrefetchUnit<T>(p, plan, results, Unit(plan, number + 1), unit);
+    storage.stats[unit.head * plan.blocks + unit.block] =
+        run.Run(unit.head / p.heads, unit.head % p.heads, unit.block, next);
+  }
+}
+
+template <typename T>
+void RunForward(const Problem& p, const AttentionResults& results,
+                std::byte* workspace, Parallel& parallel) {
+  const ForwardPlan plan = plan_forward(p, kStrip<T>);
+  Arena arena(workspace);
+  const ForwardStorage<T> storage(arena, p, plan, parallel.workers());
+  parallel.run(plan.tasks(p), [&](std::int64_t task, int worker) {
+    RunForwardTask(p, plan, results, storage, task, worker);
+  });
+  for (std::size_t head = 0; head < results.stats.size(); ++head)
+    results.stats[head] = add_stats({storage.stats + head * plan.blocks,
+                                     static_cast<std::size_t>(plan.blocks)});
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace polyattn
+HWY_AFTER_NAMESPACE();
+
+#endif

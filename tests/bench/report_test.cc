@@ -1,0 +1,126 @@
+// What the benchmarks print, from rows made by hand.
+#include "bench/report.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/sgemm.h"
+
+namespace polyattn::bench::report_test {
+namespace {
+
+Row row(const std::string& name, double value, std::optional<Goal> goal) {
+  return {.name = name,
+          .threads = 2,
+          .ours = base::Spread{2, 1.5, 2.5},
+          .baseline = exactly(2 * value),
+          .baseline_name = "our dense kernel",
+          .value = base::Spread{value, value - 0.5, value + 0.5},
+          .goal = goal};
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Report, SaysWhenTheCoresWereBusy) {
+  const auto text = [](double rate_of_two) {
+    Row one = row("a", 1, {}), two = one;
+    one.threads = 1;
+    one.sgemm = exactly(100);
+    two.sgemm = exactly(rate_of_two);
+    return report_text({{one, two}}, false);
+  };
+  EXPECT_FALSE(holds(text(190), "note: sgemm gained")) << text(190);
+  EXPECT_TRUE(holds(text(110), "note: sgemm gained only 1.10× from 2 threads"))
+      << text(110);
+}
+
+TEST(Report, SaysWhenOpenBlasDoesNotKnowTheProcessor) {
+  const auto caution = [](const char* core, const char* target) {
+    return sgemm_caution(std::string("OpenBLAS 0.3.21, ") + core, target);
+  };
+  EXPECT_TRUE(holds(caution("Prescott", "avx3"), "CORETYPE=SkylakeX\n"));
+  EXPECT_TRUE(holds(caution("Prescott", "avx2"), "CORETYPE=Haswell\n"));
+  EXPECT_EQ(caution("Prescott", "sse2"), "");
+  EXPECT_EQ(caution("Zen", "avx2"), "");
+  EXPECT_EQ(sgemm_caution("", "avx2"), "");
+}
+
+TEST(Report, TextHasTheTableAndTheVerdict) {
+  const Report report{{row("good", 7, Goal{Bound::kAtLeast, 5}),
+                       row("bad", 4, Goal{Bound::kAtLeast, 5})}};
+  const std::string text = report_text(report, false);
+  EXPECT_TRUE(holds(text, "7.00 (6.50–7.50) × as fast")) << text;
+  EXPECT_TRUE(holds(text, "Missed 1 of 2 goals:\n  bad, 2 threads: 4.00"))
+      << text;
+  EXPECT_FALSE(holds(text, "\033"));
+  EXPECT_TRUE(holds(report_text(report, true), "\033"));
+}
+
+TEST(Report, TextListsWrongChoicesOfThePlanner) {
+  Report report;
+  const BenchCase c{.activation = Activation::parse("x^2/sqrt(N)"),
+                    .n = 512,
+                    .m = 512,
+                    .d = 32,
+                    .e = 32,
+                    .path = Path::kAuto};
+  report.planner = {{c, Path::kDense, 1, 2, 1, 2, 1.0},
+                    {c, Path::kLinear, 1, 1.5, 1, 0.9, 1.5}};
+  EXPECT_TRUE(holds(report_text(report, false), "1 of 1 above 1.10"));
+  EXPECT_TRUE(holds(report_text(report, false), "1.50 ×"));
+  report.planner.pop_back();
+  EXPECT_FALSE(holds(report_text(report, false), "above 1.10"));
+}
+
+TEST(Report, JsonHasTheFieldsThatToolsReadAndComesBack) {
+  Row memory = row("peak", 20, Goal{Bound::kAtMost, 8});
+  memory.unit = "MB";
+  memory.mode = "AVX2";
+  memory.measure = Measure::kMegabytes;
+  memory.extra_bytes = 3;
+  Row absent = row("absent", 1, {});
+  absent.value.reset();
+  const auto json =
+      report_json({{row("a", 7, Goal{Bound::kAtLeast, 5}), memory, absent}});
+  EXPECT_FALSE(json["target"].get<std::string>().empty());
+  EXPECT_FALSE(json["version"].get<std::string>().empty());
+  EXPECT_FALSE(json.contains("planner"));
+  const auto& first = json["rows"][0];
+  EXPECT_EQ(first["name"], "a");
+  EXPECT_EQ(first["threads"], 2);
+  EXPECT_EQ(first["unit"], "ms");
+  EXPECT_EQ(first["ours"], 2);
+  EXPECT_EQ(first["ours_q1"], 1.5);
+  EXPECT_EQ(first["baseline"], 14);
+  EXPECT_EQ(first["baseline_name"], "our dense kernel");
+  EXPECT_EQ(first["value"], 7);
+  EXPECT_EQ(first["measure"], "speedup");
+  EXPECT_EQ(first["bound"], "at least");
+  EXPECT_EQ(first["goal"], 5);
+  EXPECT_EQ(first["reached"], true);
+  EXPECT_EQ(json["rows"][1]["reached"], false);
+  for (const char* name : {"value", "goal", "bound", "reached"}) {
+    EXPECT_TRUE(json["rows"][2][name].is_null()) << name;
+  }
+  EXPECT_EQ(report_json({rows_of(json)}), json);
+  nlohmann::ordered_json broken;
+  broken["rows"].push_back({{"name", "a"}});
+  EXPECT_THROW(rows_of(broken), nlohmann::json::exception);
+}
+
+TEST(Report, JsonHasTheListsOfLinear) {
+  Report report;
+  report.accuracy = {{"x^2/sqrt(N)", 1024, 64, {1e-7, 4e-7}, {2e-7, 5e-7}}};
+  report.overflow = {{"x^2/sqrt(N)", 64, "q and k", 1e8, {}}};
+  report.planner = {{}};
+  const auto json = report_json(report);
+  EXPECT_EQ(json["accuracy"][0]["linear_rms"], 1e-7);
+  EXPECT_EQ(json["overflow"][0]["linear"], 1e8);
+  EXPECT_TRUE(json["overflow"][0]["dense"].is_null());
+  EXPECT_EQ(json["planner"][0]["loss"], 1);
+  EXPECT_TRUE(json["rows"].empty());
+}
+
+}  // namespace
+}  // namespace polyattn::bench::report_test
