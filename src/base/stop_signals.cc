@@ -6,17 +6,17 @@ namespace polyattn::base {
 namespace {
 
 // A handler can reach nothing else.
-volatile std::sig_atomic_t stop_requested = 0;
+volatile std::sig_atomic_t stop_signal = 0;
 
 extern "C" void request_stop(int number) {
-  stop_requested = 1;
+  if (stop_signal == 0) stop_signal = number;
   std::signal(number, SIG_DFL);
 }
 
 }  // namespace
 
 StopSignals::StopSignals() {
-  stop_requested = 0;
+  stop_signal = 0;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
 }
@@ -26,6 +26,11 @@ StopSignals::~StopSignals() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-bool StopSignals::stopped() { return stop_requested != 0; }
+bool StopSignals::stopped() { return stop_signal != 0; }
+
+int StopSignals::exit_code() {
+  constexpr int kSignalled = 128;
+  return kSignalled + (stopped() ? stop_signal : SIGINT);
+}
 
 }  // namespace polyattn::base

@@ -3,8 +3,6 @@
 
 namespace polyattn::base {
 
-inline constexpr int kExitInterrupted = 130;
-
 // While it lives, the first of these signals sets stopped(); a second one ends
 // the program at once, as if nobody had listened.
 class StopSignals {
@@ -15,6 +13,10 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   static bool stopped();
+
+  // Of a program that such a signal ended: 128 and its number, as a shell says.
+  // Without one, that of SIGINT.
+  static int exit_code();
 };
 
 }  // namespace polyattn::base

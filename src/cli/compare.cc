@@ -96,6 +96,7 @@ train::ComparePlan CompareCommand::make_plan() const {
   plan.budget = budget_;
   plan.folder = options_.out.empty() ? train::default_folder(plan)
                                      : std::filesystem::path(options_.out);
+  train::planned_runs(plan);  // refuses what is wrong before anything runs
   return plan;
 }
 
@@ -168,7 +169,7 @@ int CompareCommand::run() {
       });
   if (complete) return base::kExitDone;
   fmt::print(stderr, "interrupted: the same command goes on\n");
-  return base::kExitInterrupted;
+  return base::StopSignals::exit_code();
 }
 
 }  // namespace polyattn::cli

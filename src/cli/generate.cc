@@ -22,7 +22,7 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
   o.threads = 0;
   app_->add_option("run", o.folder, "Folder of a run on a text")->required();
   app_->add_option("--prompt", o.prompt, "What the text begins with");
-  app_->add_option("--bytes", o.bytes, "How much to write")
+  app_->add_option("--bytes", o.bytes, "How much to write, 1000000000 at most")
       ->capture_default_str();
   app_->add_option("--temperature", o.temperature,
                    "0 takes the likeliest byte always")
@@ -31,6 +31,7 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
   app_->add_option("--top-p", o.top_p,
                    "Draw from the likeliest that have this share together");
   app_->add_option("--seed", o.seed, "Of the random numbers")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app_->add_option("--stop", o.stop, "End behind this text");
   app_->add_option("--mode", mode_,
@@ -86,7 +87,7 @@ int GenerateCommand::run() {
                result.sums ? "a state" : "keys and values",
                static_cast<double>(result.state_bytes) / 1024);
   }
-  return base::StopSignals::stopped() ? base::kExitInterrupted
+  return base::StopSignals::stopped() ? base::StopSignals::exit_code()
                                       : base::kExitDone;
 }
 

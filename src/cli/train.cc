@@ -29,11 +29,8 @@ base::Json result_json(const fs::path& folder, const run::RunInfo& info) {
                      {"steps", info.steps},
                      {"train_seconds", info.train_seconds},
                      {"peak_mb", info.peak_mb}};
-  if (info.loss) json["loss"] = base::number(*info.loss);
-  if (info.accuracy) json["accuracy"] = base::number(*info.accuracy);
-  if (info.bits_per_byte) {
-    json["bits_per_byte"] = base::number(*info.bits_per_byte);
-  }
+  const auto last = train::last_evaluation(info);
+  if (last) json.update(train::evaluation_json(*last));
   if (info.divergence) {
     json["diverged"] = {{"step", info.divergence->step},
                         {"what", info.divergence->what}};
@@ -109,7 +106,7 @@ int TrainCommand::run() {
     case run::RunState::kFinished:
       return base::kExitDone;
     case run::RunState::kInterrupted:
-      return base::kExitInterrupted;
+      return base::StopSignals::exit_code();
     default:
       return base::kExitFailure;
   }

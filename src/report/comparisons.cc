@@ -71,7 +71,7 @@ std::string config_caution(const std::vector<const RunFiles*>& runs) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-Json distance_json(const std::optional<Distance>& distance) {
+Json distance_json(const std::optional<run::PairedDifference>& distance) {
   if (!distance) return Json();
   return {{"pairs", distance->pairs},
           {"difference", base::number(distance->difference)},
@@ -81,7 +81,7 @@ Json distance_json(const std::optional<Distance>& distance) {
 Json comparison_member(const run::Comparison& comparison,
                        const TaskRuns& task) {
   Json json = run::comparison_json(comparison);
-  const Ranking ranking = rank(comparison, task.infos);
+  const Ranking ranking = rank(comparison);
   for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
     json["rows"][i]["best"] = ranking.rows[i].best;
     json["rows"][i]["like_best"] = ranking.rows[i].like_best;

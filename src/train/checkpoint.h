@@ -2,8 +2,8 @@
 //
 //   checkpoints/step-00000400.safetensors   model.*, adam.m.*, adam.v.*, ema.*
 //   checkpoints/step-00000400.json          Progress; written last
-//   checkpoints/best.safetensors            the weights alone, for use
-//   elsewhere checkpoints/best.json                   step and figures
+//   checkpoints/best.safetensors            the weights alone
+//   checkpoints/best.json                   their step and figures
 //
 // Both files are written beside their place and renamed, the JSON after the
 // tensors are on the disk: a checkpoint whose JSON is there is whole. Random
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,17 +25,13 @@ namespace polyattn::train {
 
 // How far a run has come.
 struct Progress {
-  std::int64_t step = 0;           // finished
+  // A checkpoint holds what changes from step to step: step, times, memory,
+  // norms, and the last evaluation.
+  run::RunInfo info;
   std::int64_t metrics_bytes = 0;  // of metrics.jsonl that belong to it
   double loss_sum = 0;             // since the last record
   std::int64_t loss_count = 0;
   std::optional<double> best;  // loss of the best evaluation
-  std::optional<Evaluation> last;
-  double train_seconds = 0;
-  double eval_seconds = 0;
-  double peak_mb = 0;
-  double max_weight_norm = 0;
-  double max_jacobian_norm = 0;
 };
 
 struct Checkpoint {
@@ -51,17 +48,28 @@ class Checkpoints {
   void save_best(const models::NamedTensors& weights, std::int64_t step,
                  const Evaluation& evaluation);
 
-  // The newest that can be read; nothing if there is none. `damaged` gets a
-  // line for each newer one that cannot.
-  std::optional<Checkpoint> latest(std::vector<std::string>& damaged) const;
+  // The newest that can be read and that `use` takes, which throws otherwise;
+  // nothing if there is none. `damaged` gets a line for each newer one. These
+  // stay until the next save(): until then nothing better is there.
+  using Use = std::function<void(const Checkpoint&)>;
+  std::optional<Checkpoint> latest(
+      std::vector<std::string>& damaged,
+      const Use& use = [](const Checkpoint&) {});
+
+  // Removes tensors without their JSON, which killed processes leave. Nobody
+  // else may be writing.
+  void remove_orphans() const;
 
  private:
-  std::vector<std::int64_t> steps() const;  // of the whole ones, ascending
+  std::vector<std::int64_t> steps() const;  // that have a JSON, ascending
+  Checkpoint load(std::int64_t step) const;
+  void remove(std::int64_t step) const;
   std::filesystem::path path(std::int64_t step, const char* extension) const;
-  void prune() const;
+  void prune();
 
   std::filesystem::path folder_;
   std::int64_t keep_;
+  std::vector<std::int64_t> damaged_;  // steps that latest() had to skip
 };
 
 // The entries of a state that begin with the prefix, without it.

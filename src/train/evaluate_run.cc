@@ -2,6 +2,9 @@
 
 #include <ATen/Parallel.h>
 
+#include <cmath>
+#include <stdexcept>
+
 #include "train/evaluate.h"
 #include "train/loaded_run.h"
 #include "train/step.h"
@@ -18,8 +21,14 @@ RunEvaluation evaluate_run(const EvaluateOptions& options) {
       load_run(options.folder, config, shape, options.best);
   const auto examples = make_examples(data, config);
   const Autocast autocast(config.train.autocast);
-  return {.evaluation = evaluate(*loaded.network, *examples, shape.text,
-                                 options.progress),
+  const Evaluation found =
+      evaluate(*loaded.network, *examples, shape.text, options.progress);
+  if (!std::isfinite(found.loss)) {
+    throw std::runtime_error("[eval] the loss is not finite: the weights in " +
+                             options.folder.string() +
+                             " are damaged or overflow");
+  }
+  return {.evaluation = found,
           .task = config.task.name,
           .activation = config.model.activation,
           .step = loaded.step,

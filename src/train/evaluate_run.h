@@ -26,6 +26,8 @@ struct RunEvaluation {
   std::int64_t count = 0;  // examples
 };
 
+// Throws std::runtime_error if the loss is not finite, and what load_run()
+// throws.
 RunEvaluation evaluate_run(const EvaluateOptions& options);
 
 }  // namespace polyattn::train

@@ -2,6 +2,17 @@
 
 namespace polyattn::train {
 
+std::optional<Evaluation> last_evaluation(const run::RunInfo& info) {
+  if (!info.loss) return std::nullopt;
+  return Evaluation{*info.loss, info.accuracy, info.bits_per_byte};
+}
+
+void set_last_evaluation(run::RunInfo& info, const Evaluation& evaluation) {
+  info.loss = evaluation.loss;
+  info.accuracy = evaluation.accuracy;
+  info.bits_per_byte = evaluation.bits_per_byte;
+}
+
 base::Json evaluation_json(const Evaluation& evaluation) {
   base::Json json = {{"loss", base::number(evaluation.loss)}};
   if (evaluation.accuracy)

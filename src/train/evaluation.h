@@ -14,6 +14,10 @@ struct Evaluation {
   std::optional<double> bits_per_byte;
 };
 
+// The last one of a run, from and to run.json.
+std::optional<Evaluation> last_evaluation(const run::RunInfo& info);
+void set_last_evaluation(run::RunInfo& info, const Evaluation& evaluation);
+
 base::Json evaluation_json(const Evaluation& evaluation);
 // The inverse. Throws run::RecordError or base::Json::exception.
 Evaluation evaluation_of(const base::Json& json);

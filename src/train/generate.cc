@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
+#include <cmath>
 #include <stdexcept>
 
 #include "polyattn/models/gpt.h"
@@ -12,19 +13,35 @@
 namespace polyattn::train {
 namespace {
 
+constexpr std::int64_t kMostBytes = 1'000'000'000;
+
 void check(const GenerateOptions& options, const run::Config& config) {
   if (config.task.name != "sotu" && config.task.name != "text") {
     throw std::invalid_argument("[generate] " + options.folder.string() +
                                 " was trained on " + config.task.name +
                                 ", which is no text");
   }
-  if (options.bytes < 0 || options.temperature < 0 || options.top_k < 0 ||
-      options.top_p <= 0 || options.top_p > 1) {
-    throw std::invalid_argument(
-        "[generate] the length, the temperature and top-k must not be "
-        "negative, "
-        "and top-p must be in (0, 1]");
-  }
+  const auto require = [](bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+  };
+  // Comparisons that NaN fails.
+  require(options.bytes >= 0 && options.bytes <= kMostBytes,
+          "[generate] --bytes must be in 0 .. 1000000000");
+  require(options.temperature >= 0 && std::isfinite(options.temperature),
+          "[generate] --temperature must be a finite number, at least 0");
+  require(options.top_k >= 0, "[generate] --top-k must be at least 0");
+  require(options.top_p > 0 && options.top_p <= 1,
+          "[generate] --top-p must be above 0 and at most 1");
+}
+
+// Draws from logits that are not finite would be of no worth.
+void check_finite(const torch::Tensor& logits, std::int64_t step) {
+  if (logits.isfinite().all().item<bool>()) return;
+  throw std::runtime_error(
+      "[generate] the model computes numbers that are not finite: " +
+      (step < 0 ? "the best weights"
+                : "the weights of step " + std::to_string(step)) +
+      " are damaged or overflow");
 }
 
 // True if sums over features may stand for what was read.
@@ -131,6 +148,7 @@ GenerateResult generate(const GenerateOptions& options,
   const auto start = std::chrono::steady_clock::now();
   while (static_cast<std::int64_t>(text.size() - first) < options.bytes) {
     const torch::Tensor logits = reader.read(text).to(torch::kFloat);
+    check_finite(logits, loaded.step);
     const std::int64_t token = draw_token(
         {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())},
         sampling, random);

@@ -44,7 +44,8 @@ struct GenerateResult {
 // `show` gets each piece as it comes; it returns false to end. Throws
 // std::invalid_argument if the run is no language model or an option makes no
 // sense: a window beyond the context of learned positions, sums for an
-// activation that has none.
+// activation that has none. Throws std::runtime_error if the weights make
+// logits that are not finite.
 GenerateResult generate(const GenerateOptions& options,
                         const std::function<bool(std::string_view)>& show);
 

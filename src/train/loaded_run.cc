@@ -12,36 +12,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Weights {
-  models::NamedTensors tensors;
-  std::int64_t step = 0;
-};
+// Averages are of parameters; buffers come from the model.
+models::NamedTensors weights_in(const Checkpoint& checkpoint) {
+  models::NamedTensors weights = without_prefix(checkpoint.tensors, "model.");
+  for (auto& [name, average] : without_prefix(checkpoint.tensors, "ema.")) {
+    weights[name] = average;
+  }
+  return weights;
+}
 
-Weights last_weights(const fs::path& folder) {
+std::int64_t load_last(const fs::path& folder, torch::nn::Module& module) {
   std::vector<std::string> damaged;
   std::optional<Checkpoint> checkpoint;
   if (fs::is_directory(folder / "checkpoints")) {
-    checkpoint = Checkpoints(folder / "checkpoints", 1).latest(damaged);
+    checkpoint = Checkpoints(folder / "checkpoints", 1)
+                     .latest(damaged, [&](const Checkpoint& found) {
+                       models::load_state(module, weights_in(found));
+                     });
   }
   if (!checkpoint) {
-    throw run::RecordError(folder.string() + " has no checkpoint" +
+    throw run::RecordError(folder.string() +
+                           " has no checkpoint that can be used" +
                            (damaged.empty() ? "" : ": " + damaged.front()));
   }
-  models::NamedTensors weights = without_prefix(checkpoint->tensors, "model.");
-  // Averages are of parameters; buffers come from the model.
-  for (auto& [name, average] : without_prefix(checkpoint->tensors, "ema.")) {
-    weights[name] = average;
-  }
-  return {std::move(weights), checkpoint->progress.step};
+  return checkpoint->progress.info.step;
 }
 
-Weights best_weights(const fs::path& folder) {
+std::int64_t load_best(const fs::path& folder, torch::nn::Module& module) {
   const fs::path file = folder / "checkpoints" / "best.safetensors";
   if (!fs::exists(file)) {
     throw run::RecordError(folder.string() +
                            " has not been evaluated: it has no best weights");
   }
-  return {models::load_tensors(file), -1};
+  models::load_state(module, models::load_tensors(file));
+  return -1;
 }
 
 }  // namespace
@@ -50,11 +54,10 @@ LoadedRun load_run(const fs::path& folder, const run::Config& config,
                    const TaskShape& shape, bool best) {
   use_path_costs_of(folder);
   LoadedRun loaded;
-  Weights weights = best ? best_weights(folder) : last_weights(folder);
   loaded.network = make_network(config, shape);
-  models::load_state(loaded.network->module(), weights.tensors);
-  loaded.network->module().eval();
-  loaded.step = weights.step;
+  torch::nn::Module& module = loaded.network->module();
+  loaded.step = best ? load_best(folder, module) : load_last(folder, module);
+  module.eval();
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include "polyattn/plan.h"
 #include "train/run/records.h"
@@ -15,26 +16,49 @@ namespace {
 
 namespace fs = std::filesystem;
 
-}  // namespace
-
-RunFolder::RunFolder(fs::path path, const run::Config& config, bool resume)
-    : path_(std::move(path)) {
-  fs::create_directories(path_);
-  take();
-  const fs::path file = path_ / "config.toml";
-  if (fs::exists(file)) {
-    if (!resume) {
-      throw run::RecordError("[train] " + path_.string() +
-                             " holds a run already: go on with --resume, or "
-                             "choose another folder with --out");
-    }
-    check_same(config);
-    return;
-  }
-  run::write_config(file, config);
+// What flock() says where the file system knows no locks.
+bool means_no_locks(int error) {
+  return error == ENOLCK || error == EOPNOTSUPP || error == ENOTSUP ||
+         error == ENOSYS;
 }
 
-void RunFolder::take() {
+}  // namespace
+
+RunFolder::RunFolder(fs::path path, const run::Config& config,
+                     const Options& options)
+    : path_(std::move(path)) {
+  fs::create_directories(path_);
+  take(options);
+  const fs::path file = path_ / "config.toml";
+  if (!fs::exists(file)) {
+    run::write_config(file, config);
+    is_new_ = true;
+    return;
+  }
+  if (!options.resume) {
+    throw run::RecordError("[train] " + path_.string() +
+                           " holds a run already: go on with --resume, or "
+                           "choose another folder with --out");
+  }
+  check_same(config);
+  if (locked_) remove_temporary_files();
+}
+
+// The lock file stays: another process may be waiting to open it.
+RunFolder::~RunFolder() {
+  if (!is_new_) return;
+  std::error_code ignored;
+  for (const char* name :
+       {"config.toml", "run.json", "metrics.jsonl", "checkpoints"}) {
+    fs::remove(path_ / name, ignored);  // a folder only if it is empty
+  }
+}
+
+int RunFolder::lock_file(int file) {
+  return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+}
+
+void RunFolder::take(const Options& options) {
   const fs::path file = path_ / ".lock";
   lock_ = base::FileDescriptor(
       ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
@@ -42,10 +66,19 @@ void RunFolder::take() {
     throw std::system_error(errno, std::generic_category(),
                             "cannot write " + file.string());
   }
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  const int error = options.lock(lock_.get());
+  locked_ = error == 0;
+  if (locked_) return;
+  if (error == EWOULDBLOCK) {
     throw run::RecordError("[train] another process is training in " +
                            path_.string());
   }
+  if (!means_no_locks(error)) {
+    throw std::system_error(error, std::generic_category(),
+                            "cannot lock " + file.string());
+  }
+  options.warn("the file system of " + path_.string() +
+               " has no locks: see to it that no other process trains there");
 }
 
 void RunFolder::check_same(const run::Config& config) const {
@@ -56,6 +89,18 @@ void RunFolder::check_same(const run::Config& config) const {
   throw run::RecordError("[train] " + file.string() + ": " +
                          differences.front() +
                          ": choose another folder with --out");
+}
+
+// Killed processes leave them (base/atomic_file.h).
+void RunFolder::remove_temporary_files() const {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const fs::path& folder : {path_, path_ / "checkpoints"}) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() == ".tmp") found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : found) fs::remove(file, ignored);
 }
 
 void use_path_costs_of(const fs::path& folder) {

@@ -5,15 +5,14 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "base/machine.h"
 #include "train/adamw.h"
 #include "train/checkpoint.h"
 #include "train/network.h"
-#include "train/recorder.h"
 #include "train/run/records.h"
+#include "train/run/tensorboard.h"
 #include "train/step.h"
 #include "train/trainer.h"
 
@@ -21,20 +20,20 @@ namespace polyattn::train {
 
 class RunLog {
  public:
-  // Takes up the last checkpoint, if there is one: its weights go into the
-  // network and its moments into the optimizer.
-  RunLog(const Job& job, Network& network, AdamW& optimizer);
-
-  // What run.json says besides: known once data and model are.
+  // What the data and the config say of the run.
   struct Facts {
     std::int64_t steps = 0;
     std::int64_t batches_per_epoch = 0;
     std::int64_t test_count = 0;
   };
-  void begin(const Facts& facts);
+
+  // Takes up the newest checkpoint that belongs to the run, if there is one:
+  // its weights go into the network and its moments into the optimizer.
+  RunLog(const Job& job, const Facts& facts, Network& network,
+         AdamW& optimizer);
 
   const Progress& progress() const { return progress_; }
-  const run::RunInfo& info() const { return info_; }
+  const run::RunInfo& info() const { return progress_.info; }
 
   // A step was made. `waited`: seconds for batches, since the start.
   void count_step(const StepResult& result);
@@ -56,6 +55,10 @@ class RunLog {
   using Clock = std::chrono::steady_clock;
 
   void restore();
+  void take(const Checkpoint& checkpoint);
+  void describe();
+  void write(const base::Json& record);
+  void sync();
   std::int64_t epoch() const;
   double train_seconds() const;
 
@@ -64,10 +67,10 @@ class RunLog {
   AdamW& optimizer_;
   Facts facts_;
   Checkpoints checkpoints_;
-  std::unique_ptr<Recorder> recorder_;
+  std::optional<run::MetricsWriter> metrics_;
+  std::optional<run::EventWriter> events_;
   base::PeakMemory memory_;
   Progress progress_;
-  run::RunInfo info_;
   std::int64_t saved_step_ = -1;
   Clock::time_point start_ = Clock::now();
   double earlier_seconds_ = 0;  // of training, before this process

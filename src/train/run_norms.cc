@@ -37,12 +37,13 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
   const auto attentions = nn::attention_layers(loaded.network->module());
   const torch::NoGradGuard no_grad;
   const Autocast autocast(config.train.autocast);
-  const NormWatch watch(loaded.network->module());
+  NormWatch watch(loaded.network->module());
   for (nn::AttentionImpl* attention : attentions) {
     attention->watch_other(options.other);
   }
   const Batch batch = examples->test_batch(0);
   loaded.network->logits(batch);
+  watch.add_batch();
   return {.task = config.task.name,
           .activation = config.model.activation,
           .step = loaded.step,

@@ -23,8 +23,8 @@ Autocast::~Autocast() {
   at::autocast::set_cpu_enabled(false);
 }
 
-double Stepper::accumulate(const std::vector<Batch>& batches,
-                           std::int64_t step) {
+double Stepper::accumulate(const std::vector<Batch>& batches, std::int64_t step,
+                           NormWatch* watch) {
   torch::manual_seed(seed_of(static_cast<std::uint64_t>(config_.train.seed),
                              Stream::kDropout,
                              static_cast<std::uint64_t>(step)));
@@ -39,6 +39,7 @@ double Stepper::accumulate(const std::vector<Batch>& batches,
     }
     sum += share * loss.item<double>();
     (batches.size() == 1 ? loss : loss * share).backward();
+    if (watch != nullptr) watch->add_batch();
   }
   return sum;
 }
@@ -54,7 +55,7 @@ StepResult Stepper::make(Prefetcher& prefetcher, std::int64_t step,
   {
     std::optional<NormWatch> watching;
     if (watch) watching.emplace(network_.module());
-    result.loss = accumulate(batches, step);
+    result.loss = accumulate(batches, step, watching ? &*watching : nullptr);
     if (watching) result.norms = watching->norms();
   }
   result.gradient_norm = optimizer_.gradient_norm();
@@ -74,8 +75,8 @@ std::string Stepper::diagnose(const std::vector<Batch>& batches,
   for (torch::Tensor& parameter : network_.module().parameters()) {
     parameter.mutable_grad().reset();
   }
-  const NormWatch watching(network_.module());
-  accumulate(batches, step);
+  NormWatch watching(network_.module());
+  accumulate(batches, step, &watching);
   if (auto found = first_blow_up(watching.norms())) return *found;
   return std::isfinite(result.loss)
              ? fmt::format("norm of the gradient is {}", result.gradient_norm)

@@ -37,8 +37,9 @@ class Stepper {
   StepResult make(Prefetcher& batches, std::int64_t step, bool watch);
 
  private:
-  // Sums up the gradients; the mean loss.
-  double accumulate(const std::vector<Batch>& batches, std::int64_t step);
+  // Sums up the gradients; the mean loss. The watch, if any, sees each batch.
+  double accumulate(const std::vector<Batch>& batches, std::int64_t step,
+                    NormWatch* watch);
   std::string diagnose(const std::vector<Batch>& batches, std::int64_t step,
                        const StepResult& result);
 

@@ -58,22 +58,23 @@ class Trainer {
 Trainer::Trainer(const Job& job)
     : job_(job),
       config_(job.config),
-      folder_(job.folder, job.config, job.resume),
+      folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       shape_(shape_of(*job.data, job.config.task)),
       examples_(make_examples(job.data, job.config)),
       network_(make_network(job.config, shape_)),
       optimizer_(network_->module(), job.config.train),
       steps_(steps_of(job.config, *examples_)),
       stepper_(config_, *network_, optimizer_, steps_),
-      log_(job, *network_, optimizer_) {
+      log_(job,
+           {.steps = steps_,
+            .batches_per_epoch = examples_->batches_per_epoch(),
+            .test_count = examples_->test_count()},
+           *network_, optimizer_) {
   network_->module().train();
-  log_.begin({.steps = steps_,
-              .batches_per_epoch = examples_->batches_per_epoch(),
-              .test_count = examples_->test_count()});
 }
 
 bool Trainer::due(std::int64_t every) const {
-  const std::int64_t done = log_.progress().step;
+  const std::int64_t done = log_.info().step;
   return done == steps_ || (every > 0 && done % every == 0);
 }
 
@@ -85,9 +86,9 @@ std::int64_t Trainer::steps_between_evaluations() const {
 
 void Trainer::report(bool evaluating) {
   const Progress& progress = log_.progress();
-  Status status{.step = progress.step,
+  Status status{.step = log_.info().step,
                 .steps = steps_,
-                .last = progress.last,
+                .last = last_evaluation(log_.info()),
                 .items_per_second = log_.items_per_second(),
                 .unit = examples_->unit(),
                 .evaluating = evaluating};
@@ -114,10 +115,11 @@ void Trainer::evaluate_now() {
 
 bool Trainer::step(Prefetcher& batches) {
   const std::int64_t norms = config_.record.norms;
-  const std::int64_t done = log_.progress().step;
+  const std::int64_t done = log_.info().step;
   const bool watch =
       norms > 0 && (done == 0 || done + 1 == steps_ || (done + 1) % norms == 0);
   const StepResult result = stepper_.make(batches, done, watch);
+  folder_.keep();
   if (result.diverged) {
     log_.write_divergence(result);
     return false;
@@ -135,10 +137,11 @@ run::RunInfo Trainer::run() {
   const std::int64_t each = config_.train.accumulate;
   Prefetcher batches(
       [&](std::int64_t index) { return examples_->train_batch(index); },
-      log_.progress().step * each, steps_ * each);
-  while (log_.progress().step < steps_) {
+      log_.info().step * each, steps_ * each);
+  while (log_.info().step < steps_) {
     if (job_.stop()) {
       log_.save();
+      folder_.keep();
       log_.set_state(run::RunState::kInterrupted);
       return log_.info();
     }
@@ -171,7 +174,8 @@ std::optional<run::RunInfo> ended_run(const Job& job) {
   const bool ended = info.state == run::RunState::kFinished ||
                      info.state == run::RunState::kDiverged;
   if (!ended) return std::nullopt;
-  const RunFolder same_config(job.folder, job.config, true);
+  const RunFolder same_config(job.folder, job.config,
+                              {.resume = true, .warn = job.warn});
   return info;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "polyattn/nn/attention.h"
 #include "polyattn/nn/block.h"
@@ -47,10 +49,32 @@ LayerNorms attention_norms(const AttentionNorms& norms) {
           .non_finite = norms.non_finite.sum().item<std::int64_t>()};
 }
 
-std::vector<nn::BlockImpl*> blocks_of(torch::nn::Module& module) {
-  std::vector<nn::BlockImpl*> blocks;
+// NaN is larger than anything: a blow-up must not get lost.
+double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+// Another batch of the same step.
+void add(const LayerNorms& batch, LayerNorms& sum) {
+  for (const auto member :
+       {&LayerNorms::weight_mean, &LayerNorms::jacobian_mean}) {
+    std::transform((sum.*member).begin(), (sum.*member).end(),
+                   (batch.*member).begin(), (sum.*member).begin(),
+                   std::plus<>());
+  }
+  for (const auto member : {&LayerNorms::weight_max, &LayerNorms::jacobian_max,
+                            &LayerNorms::max_abs_score}) {
+    std::transform((sum.*member).begin(), (sum.*member).end(),
+                   (batch.*member).begin(), (sum.*member).begin(), larger);
+  }
+  sum.non_finite += batch.non_finite;
+}
+
+// Those whose attention has norms.
+std::vector<const nn::BlockImpl*> watched_blocks(
+    const torch::nn::Module& module) {
+  std::vector<const nn::BlockImpl*> blocks;
   for (const auto& child : module.modules()) {
-    if (auto* block = child->as<nn::BlockImpl>()) blocks.push_back(block);
+    const auto* block = child->as<nn::BlockImpl>();
+    if (block != nullptr && block->attention->norms()) blocks.push_back(block);
   }
   return blocks;
 }
@@ -80,13 +104,26 @@ NormWatch::NormWatch(torch::nn::Module& module) : module_(module) {
 
 NormWatch::~NormWatch() { watch(module_, false); }
 
-std::vector<LayerNorms> NormWatch::norms() const {
+void NormWatch::add_batch() {
   std::vector<LayerNorms> layers;
-  for (nn::BlockImpl* block : blocks_of(module_)) {
-    const auto& norms = block->attention->norms();
-    if (!norms) continue;
-    layers.push_back(attention_norms(*norms));
-    add_parameters(*block, layers.back());
+  for (const nn::BlockImpl* block : watched_blocks(module_)) {
+    layers.push_back(attention_norms(*block->attention->norms()));
+  }
+  if (batches_++ == 0) {
+    sums_ = std::move(layers);
+    return;
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) add(layers[i], sums_[i]);
+}
+
+std::vector<LayerNorms> NormWatch::norms() const {
+  std::vector<LayerNorms> layers = sums_;
+  const auto blocks = watched_blocks(module_);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (auto* means : {&layers[i].weight_mean, &layers[i].jacobian_mean}) {
+      for (double& mean : *means) mean /= static_cast<double>(batches_);
+    }
+    add_parameters(*blocks[i], layers[i]);
   }
   return layers;
 }

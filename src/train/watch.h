@@ -25,11 +25,18 @@ class NormWatch {
   NormWatch(const NormWatch&) = delete;
   NormWatch& operator=(const NormWatch&) = delete;
 
-  // Of the last forward and backward pass, a layer each.
+  // Takes in the forward and backward pass that was just made, one of the
+  // batches of a step.
+  void add_batch();
+
+  // Of all batches, a layer each: means of their means, the largest of their
+  // maxima. Weights and gradients are those of now.
   std::vector<LayerNorms> norms() const;
 
  private:
   torch::nn::Module& module_;
+  std::vector<LayerNorms> sums_;  // means are summed up here
+  std::int64_t batches_ = 0;
 };
 
 // The record of metrics.jsonl (run/records.h).

@@ -192,8 +192,13 @@ TEST(Command, OutputThatCannotBeWrittenEndsWithOne) {
   EXPECT_EQ(run_command(small + "--json /nonexistent/out.json 2>&1").exit_code,
             base::kExitFailure);
   if (std::filesystem::exists("/dev/full")) {
-    EXPECT_EQ(run_command(small + "2>/dev/null >/dev/full").exit_code,
-              base::kExitFailure);
+    for (const std::string& command :
+         {small, std::string("--help "), std::string("plan --help "),
+          std::string("bench --help ")}) {
+      EXPECT_EQ(run_command(command + "2>/dev/null >/dev/full").exit_code,
+                base::kExitFailure)
+          << command;
+    }
   }
 }
 

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -51,6 +53,16 @@ void write_idx(const fs::path& folder) {
       }
     }
   }
+}
+
+// Makes every weight of a file NaN: all bits of the data set.
+void spoil(const fs::path& safetensors) {
+  std::string bytes = test::read_text(safetensors);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(8 + header),
+            bytes.end(), '\xff');
+  std::ofstream(safetensors, std::ios::binary) << bytes;
 }
 
 class Training : public testing::Test {
@@ -176,7 +188,7 @@ TEST_F(Training, ASignalSavesFirst) {
     const pid_t child = start(arguments);
     wait_for_bytes(out / "metrics.jsonl", 2000, child);
     ::kill(child, number);
-    EXPECT_EQ(wait_for(child), 130) << log();
+    EXPECT_EQ(wait_for(child), 128 + number) << log();
     const auto info = run::read_run_info(out);
     EXPECT_EQ(info.state, run::RunState::kInterrupted);
     EXPECT_GT(info.step, 0);
@@ -196,6 +208,9 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   EXPECT_EQ(json.at("loss").get<double>(), info.loss);
   EXPECT_EQ(json.at("examples"), 64);
   EXPECT_EQ(run({"eval", out, "--best"}), 0) << log();
+  spoil(fs::path(out) / "checkpoints" / "best.safetensors");
+  EXPECT_EQ(run({"eval", out, "--best"}), 1) << log();
+  EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
 TEST_F(Training, TheoryMeasuresARun) {
@@ -240,7 +255,7 @@ TEST_F(Training, CompareGoesOnWhereItStopped) {
   const pid_t child = start(arguments);
   wait_for_bytes(out / "x3-over-sqrtN-seed1" / "metrics.jsonl", 1000, child);
   ::kill(child, SIGTERM);
-  EXPECT_EQ(wait_for(child), 130) << log();
+  EXPECT_EQ(wait_for(child), 128 + SIGTERM) << log();
   const auto first = run::read_run_info(out / "softmax-seed1");
   ASSERT_EQ(first.state, run::RunState::kFinished);
 
@@ -315,6 +330,10 @@ TEST_F(Training, MistakesAreSaidClearly) {
   refused({"train", "--task", "images", "--set",
            "task.path=" + (folder_ / "nowhere").string()},
           1, "nowhere");
+  refused({"train", "--task", "mnist", "--set", "model.activation=1e-60 x^2"},
+          2, "zero in f32");
+  refused({"compare", "--activations", "softmax,1e-60 x^2", "--budget", "5m"},
+          2, "zero in f32");
   refused({"eval", (folder_ / "nowhere").string()}, 2, "config.toml");
   refused({"compare", "--budget", "soon"}, 2, "5m");
   refused({"compare", "--activations", "softmax,,x"}, 2, "empty");
@@ -367,6 +386,22 @@ TEST_F(Writing, BeginsAnewWhereTheContextEnds) {
   EXPECT_EQ(run({"generate", out, "--mode", "state"}), 2);
   EXPECT_NE(log().find("softmax is not a polynomial"), std::string::npos);
   EXPECT_EQ(run({"generate", out, "--window", "-1"}), 2) << log();
+}
+
+TEST_F(Writing, RefusesWhatMakesNoSense) {
+  const std::string out = trained("softmax", 2);
+  for (const auto& [option, value] :
+       {std::pair{"--temperature", "nan"}, std::pair{"--temperature", "inf"},
+        std::pair{"--temperature", "-1"}, std::pair{"--top-p", "nan"},
+        std::pair{"--top-p", "0"}, std::pair{"--top-k", "-1"},
+        std::pair{"--seed", "-1"}, std::pair{"--bytes", "-1"},
+        std::pair{"--bytes", "9000000000000000000"}}) {
+    EXPECT_EQ(run({"generate", out, option, value}), 2) << option << value;
+    EXPECT_NE(log().find(option), std::string::npos) << log();
+  }
+  spoil(fs::path(out) / "checkpoints" / "best.safetensors");
+  EXPECT_EQ(run({"generate", out, "--best"}), 1) << log();
+  EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
 // Far beyond the context of the training, where the state no longer grows.

@@ -23,7 +23,7 @@ void add_runs(std::vector<RunInfo>& runs, const std::string& activation,
 }
 
 Ranking ranking_of(const std::vector<RunInfo>& runs) {
-  return rank(run::compare_runs(runs), runs);
+  return rank(run::compare_runs(runs));
 }
 
 TEST(Rank, MarksTheBestAndWhatCannotBeToldFromIt) {

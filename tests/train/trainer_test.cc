@@ -206,6 +206,37 @@ TEST(Train, AccumulatedBatchesAreALargeBatch) {
   EXPECT_NEAR(*large.loss, *parts.loss, 1e-3);
 }
 
+// The first step: the same weights and the same 64 images, in one batch or
+// four.
+TEST(Train, NormsAreOfAllBatchesOfAStep) {
+  const TemporaryFolder folder;
+  run::Config config = image_config();
+  config.train.steps = 1;
+  config.train.batch = 64;
+  train(make_job(config, image_data(), folder / "large"));
+  config.train.batch = 16;
+  config.train.accumulate = 4;
+  train(make_job(config, image_data(), folder / "parts"));
+  const auto norms_of = [&](const char* name) {
+    for (const base::Json& record : timeless(folder / name)) {
+      if (record.at("kind") == "norms") return record;
+    }
+    return base::Json();
+  };
+  const base::Json large = norms_of("large"), parts = norms_of("parts");
+  for (const char* key : {"weight_mean", "weight_max", "jacobian_mean",
+                          "jacobian_max", "max_abs_score"}) {
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      for (std::size_t head = 0; head < 2; ++head) {
+        const double value = large.at(key)[layer][head].get<double>();
+        EXPECT_NEAR(parts.at(key)[layer][head].get<double>(), value,
+                    1e-5 * value)
+            << key;
+      }
+    }
+  }
+}
+
 TEST(Train, LearnsEveryTask) {
   for (const Interrupted& c : interrupted_cases()) {
     const TemporaryFolder folder;

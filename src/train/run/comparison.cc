@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -86,8 +87,8 @@ struct Group {
   std::vector<const RunInfo*> finished;
 };
 
-// Mean figure of each seed that finished.
-std::map<std::int64_t, double> by_seed(const Group& group, Figure figure) {
+std::map<std::int64_t, double> figures_by_seed(const Group& group,
+                                               Figure figure) {
   std::map<std::int64_t, std::vector<double>> values;
   for (const RunInfo* run : group.finished) {
     values[run->seed].push_back(*figure_value(*run, figure));
@@ -98,25 +99,23 @@ std::map<std::int64_t, double> by_seed(const Group& group, Figure figure) {
   return means;
 }
 
-void compare_with(const Group& baseline, const Group& group, Figure figure,
-                  ComparisonRow& row) {
-  const auto theirs = by_seed(baseline, figure);
-  std::vector<double> own, base, differences;
-  for (const auto& [seed, value] : by_seed(group, figure)) {
-    const auto pair = theirs.find(seed);
-    if (pair == theirs.end()) continue;
-    own.push_back(value);
-    base.push_back(pair->second);
-    differences.push_back(value - pair->second);
+// A row's figures of the seeds that both rows have.
+std::vector<double> common_figures(const ComparisonRow& row,
+                                   const ComparisonRow& other) {
+  std::vector<double> figures;
+  for (const auto& [seed, value] : row.by_seed) {
+    if (other.by_seed.contains(seed)) figures.push_back(value);
   }
-  const base::Sample sample = base::sample_of(differences);
-  row.pairs = sample.count;
-  row.paired_mean = base::sample_of(own).mean;
-  row.baseline_mean = base::sample_of(base).mean;
-  row.difference = sample.mean;
-  if (row.pairs < 2) return;
-  row.half_width = base::student_t(kConfidence, row.pairs - 1) *
-                   sample.deviation / std::sqrt(row.pairs);
+  return figures;
+}
+
+void compare_with(const ComparisonRow& baseline, ComparisonRow& row) {
+  const PairedDifference found = paired_difference(row, baseline);
+  row.pairs = found.pairs;
+  row.difference = found.difference;
+  row.half_width = found.half_width;
+  row.paired_mean = base::sample_of(common_figures(row, baseline)).mean;
+  row.baseline_mean = base::sample_of(common_figures(baseline, row)).mean;
 }
 
 ComparisonRow row_of(const Group& group, Figure figure) {
@@ -140,6 +139,7 @@ ComparisonRow row_of(const Group& group, Figure figure) {
     seconds.push_back(run->train_seconds);
   }
   row.figure = base::sample_of(figures);
+  row.by_seed = figures_by_seed(group, figure);
   row.loss = base::sample_of(losses);
   row.train_seconds = base::sample_of(seconds).mean;
   return row;
@@ -190,6 +190,21 @@ void check_tasks(const std::vector<RunInfo>& runs) {
 
 }  // namespace
 
+PairedDifference paired_difference(const ComparisonRow& row,
+                                   const ComparisonRow& other) {
+  const std::vector<double> own = common_figures(row, other);
+  const std::vector<double> theirs = common_figures(other, row);
+  std::vector<double> differences(own.size());
+  std::transform(own.begin(), own.end(), theirs.begin(), differences.begin(),
+                 std::minus<>());
+  const base::Sample sample = base::sample_of(differences);
+  PairedDifference result{sample.count, sample.mean, 0};
+  if (sample.count < 2) return result;
+  result.half_width = base::student_t(kConfidence, sample.count - 1) *
+                      sample.deviation / std::sqrt(sample.count);
+  return result;
+}
+
 Comparison compare_runs(const std::vector<RunInfo>& runs) {
   check_tasks(runs);
   Comparison comparison;
@@ -210,8 +225,9 @@ Comparison compare_runs(const std::vector<RunInfo>& runs) {
   }
   for (const Group& group : groups) {
     comparison.rows.push_back(row_of(group, comparison.figure));
-    compare_with(groups[comparison.baseline], group, comparison.figure,
-                 comparison.rows.back());
+  }
+  for (ComparisonRow& row : comparison.rows) {
+    compare_with(comparison.rows[comparison.baseline], row);
   }
   auto& cautions = comparison.cautions;
   caution(

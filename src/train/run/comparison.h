@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ComparisonRow {
   int diverged = 0;
   int other = 0;        // running, interrupted, or never evaluated
   base::Sample figure;  // over the finished runs
+  std::map<std::int64_t, double> by_seed = {};  // means of the finished
   base::Sample loss;
   double train_seconds = 0;  // mean of the finished runs
   double peak_mb = 0;        // largest
@@ -35,6 +37,17 @@ struct ComparisonRow {
   double difference = 0;
   double half_width = 0;
 };
+
+// Of the figures of two rows, over the seeds that have both: the mean, and for
+// two seeds or more half its 95 % interval.
+struct PairedDifference {
+  int pairs = 0;
+  double difference = 0;
+  double half_width = 0;
+};
+
+PairedDifference paired_difference(const ComparisonRow& row,
+                                   const ComparisonRow& other);
 
 struct Comparison {
   std::string task;

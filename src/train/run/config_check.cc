@@ -129,6 +129,18 @@ void Checker::check_activation() {
     refuse("model", "activation", ": {}", indented(error.what()));
     return;
   }
+  for (int i = 0; i <= activation.degree; ++i) {
+    const double c = activation.coefficient[static_cast<std::size_t>(i)];
+    if (c != 0 && static_cast<float>(c) == 0) {
+      refuse("model", "activation",
+             " is {}, whose coefficient {:.6g} of x^{} is zero in f32", formula,
+             c, i);
+    }
+  }
+  if (activation.gain != 0 && static_cast<float>(activation.gain) == 0) {
+    refuse("model", "activation", " is {}, whose factor {:.6g} is zero in f32",
+           formula, activation.gain);
+  }
   if (config_.model.learned_coefficients != "none" &&
       activation.kind != ActivationKind::kPolynomial) {
     refuse("model", "learned_coefficients",

@@ -140,6 +140,28 @@ std::int64_t last_seconds(const fs::path& folder) {
       fmt::format("[tensorboard] cannot write {}: {}", path.string(), why));
 }
 
+double wall_time() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+void add_scalars(EventWriter& events, std::int64_t step, const std::string& tag,
+                 const base::Json& value) {
+  if (!value.is_array()) {
+    if (value.is_number() || value.is_string()) {
+      events.scalar(tag, step, wall_time(), base::number_of(value));
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const bool in_layer = tag.find("/layer") != std::string::npos;
+    add_scalars(events, step,
+                fmt::format("{}/{}{}", tag, in_layer ? "head" : "layer", i),
+                value[i]);
+  }
+}
+
 }  // namespace
 
 void EventWriter::open(const fs::path& folder, std::int64_t seconds) {
@@ -184,6 +206,16 @@ void EventWriter::scalar(std::string_view tag, std::int64_t step,
                          double wall_time, double value) {
   add_record(buffer_, event(wall_time, step, kSummary, summary(tag, value)));
   if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void EventWriter::record(const base::Json& record) {
+  const auto kind = record.at("kind").get<std::string>();
+  if (kind == "diverged") return;
+  for (const auto& [key, value] : record.items()) {
+    if (key == "kind" || key == "step") continue;
+    add_scalars(*this, record.at("step").get<std::int64_t>(), kind + "/" + key,
+                value);
+  }
 }
 
 void EventWriter::flush() {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/file_descriptor.h"
+#include "base/json_text.h"
 
 namespace polyattn::run {
 
@@ -38,6 +39,11 @@ class EventWriter {
   // rounded to one.
   void scalar(std::string_view tag, std::int64_t step, double wall_time,
               double value);
+
+  // The numbers of a record of metrics.jsonl, as KIND/KEY. A list has one
+  // number for each layer, and in it one for each head:
+  // norms/weight_max/layer0/head1.
+  void record(const base::Json& record);
 
   // Hands all scalars to the system.
   void flush();

@@ -170,6 +170,20 @@ TEST(ConfigActivation, ErrorsPointAtTheColumn) {
   EXPECT_NE(refusal("mnist", {"model.activation=softmx"}), "");
 }
 
+// Attention is computed in f32: such a run would train without the term.
+TEST(ConfigActivation, CoefficientsMustNotVanishInF32) {
+  EXPECT_EQ(refusal("mnist", {"model.activation=x + 1e-60 x^3"}),
+            "[config] --set: model.activation is x + 1e-60 x^3, whose "
+            "coefficient 1e-60 of x^3 is zero in f32");
+  EXPECT_EQ(refusal("mnist", {"model.activation=x^2/1e60"}),
+            "[config] --set: model.activation is x^2/1e60, whose coefficient "
+            "1e-60 of x^2 is zero in f32");
+  EXPECT_EQ(refusal("mnist", {"model.activation=1e-60 relu/N"}),
+            "[config] --set: model.activation is 1e-60 relu/N, whose factor "
+            "1e-60 is zero in f32");
+  EXPECT_EQ(refusal("mnist", {"model.activation=1e-30 x^2"}), "");
+}
+
 TEST(ConfigActivation, LearnedCoefficientsAreForPolynomials) {
   const std::string learned = "model.learned_coefficients=head";
   EXPECT_EQ(refusal("mnist", {learned, "model.activation=sigmoid"}),
