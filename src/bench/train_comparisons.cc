@@ -127,26 +127,26 @@ void check_losses(const std::string& name, double ours, double theirs) {
 
 Comparison step_comparison(const std::string& name, const run::Config& config,
                            MakeData make_data, double goal) {
-  Comparison duel;
-  duel.name =
+  Comparison comparison;
+  comparison.name =
       fmt::format("training step, {}, {}", name, config.model.activation);
-  duel.baseline_name = "the same model, eager";
-  duel.goal = goal;
-  duel.effort = 2;
-  duel.item_name = config.task.name == "sotu" ? "tokens" : "images";
-  duel.items = config.train.batch *
-               (config.task.name == "sotu" ? config.task.context : 1);
-  duel.prepare = [=](std::uint64_t seed) -> Calls {
+  comparison.baseline_name = "the same model, eager";
+  comparison.goal = goal;
+  comparison.effort = 2;
+  comparison.item_name = config.task.name == "sotu" ? "tokens" : "images";
+  comparison.items = config.train.batch *
+                     (config.task.name == "sotu" ? config.task.context : 1);
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
     run::Config own = config;
     own.train.seed = static_cast<std::int64_t>(seed);
     const auto data = make_data(seed);
     auto ours = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
     auto theirs = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
     make_eager(theirs->module());
-    check_losses(duel.name, ours->step(), theirs->step());
+    check_losses(comparison.name, ours->step(), theirs->step());
     return {[ours] { ours->step(); }, [theirs] { theirs->step(); }};
   };
-  return duel;
+  return comparison;
 }
 
 // What making batches costs, beside the training: at most 2 %.

@@ -111,11 +111,12 @@ TEST(Verdict, TheBestComesFirstAndTheRestInShort) {
   add_runs(runs, "x^3/sqrt(N)", {0.870, 0.872, 0.871});
   runs.push_back(run_of("relu/N", 1, 0.7));
   runs.push_back(run_of("sigmoid", 8, 0.9));
-  EXPECT_EQ(verdict_of(runs),
-            "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
-            "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
-            "difference. x^3: 7.3 points less (-7.7 to -6.9), worse; relu/N: 17.4 "
-            "points less, one seed; sigmoid reaches 90.0 % (one run).");
+  EXPECT_EQ(
+      verdict_of(runs),
+      "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
+      "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
+      "difference. x^3: 7.3 points less (-7.7 to -6.9), worse; relu/N: 17.4 "
+      "points less, one seed; sigmoid reaches 90.0 % (one run).");
 }
 
 TEST(Verdict, ManyAreCounted) {
