@@ -107,7 +107,7 @@ TEST_F(LinearCommand, PlanNamesTheCostsItUses) {
       "plan --N 480 --D 16 --degree 2 --forward --json 2>&1";
   const auto before = nlohmann::json::parse(run(ask).text);
   EXPECT_TRUE(before["costs_file"].is_null());
-  ASSERT_EQ(run("bench --calibrate 2>&1").exit_code, base::kExitDone);
+  ASSERT_EQ(run("bench calibrate 2>&1").exit_code, base::kExitDone);
   const auto after = nlohmann::json::parse(run(ask).text);
   EXPECT_EQ(after["costs_file"].get<std::string>().find(folder_.string()), 0U);
   EXPECT_NE(after["directions"][0]["dense_ms"],
