@@ -44,6 +44,8 @@ enum class Causal : std::uint8_t {
   kLast,   // j <= i + M - N: the last query is aligned with the last key
 };
 
+const char* name_of(Causal causal);  // "none", "first", "last"
+
 struct AttentionInputs {
   ConstTensor q;  // [B, H, N, D]
   ConstTensor k;  // [B, G, M, D]
@@ -67,6 +69,8 @@ enum class Path : std::uint8_t {
   kDense,   // all pairs of a query and a key: time N * M
   kLinear,  // through the features of a polynomial: time (N + M) * features
 };
+
+const char* name_of(Path path);  // "auto", "dense", "linear"
 
 struct AttentionConfig {
   Activation activation = {};
@@ -136,7 +140,15 @@ Path attention_backward(const AttentionInputs& inputs,
                         const AttentionGradients& gradients,
                         std::span<std::byte> workspace, Parallel& parallel);
 
-// The same with a workspace of their own and DefaultParallel.
+// The same with a workspace of their own, and with DefaultParallel too.
+Path attention_forward(const AttentionInputs& inputs,
+                       const AttentionConfig& config,
+                       const AttentionResults& results, Parallel& parallel);
+Path attention_backward(const AttentionInputs& inputs,
+                        const AttentionConfig& config,
+                        const AttentionBackwardInputs& backward,
+                        const AttentionGradients& gradients,
+                        Parallel& parallel);
 Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results);

@@ -136,30 +136,6 @@ const char* name_of(Op op) {
   return op == Op::kForward ? "forward" : "backward";
 }
 
-const char* name_of(Causal causal) {
-  switch (causal) {
-    case Causal::kNone:
-      return "none";
-    case Causal::kFirst:
-      return "first";
-    case Causal::kLast:
-      return "last";
-  }
-  return "none";
-}
-
-const char* name_of(Path path) {
-  switch (path) {
-    case Path::kAuto:
-      return "auto";
-    case Path::kDense:
-      return "dense";
-    case Path::kLinear:
-      return "linear";
-  }
-  return "auto";
-}
-
 AttentionInputs shape_of(const BenchCase& c) {
   const auto shape = [&](std::int64_t heads, std::int64_t rows,
                          std::int64_t width) {

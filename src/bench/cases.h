@@ -14,8 +14,6 @@ namespace polyattn::bench {
 enum class Op { kForward, kBackward };
 
 const char* name_of(Op op);
-const char* name_of(Causal causal);
-const char* name_of(Path path);
 
 // Letters as in polyattn/attention.h.
 struct BenchCase {

@@ -62,9 +62,9 @@ void put_case(Json& json, const BenchCase& c) {
                {"M", c.m},
                {"D", c.d},
                {"E", c.e},
-               {"causal", bench::name_of(c.causal)},
+               {"causal", polyattn::name_of(c.causal)},
                {"stats", c.stats},
-               {"path", bench::name_of(c.path)}});
+               {"path", polyattn::name_of(c.path)}});
 }
 
 Json row_json(const Row& row) {
@@ -144,9 +144,9 @@ Json planner_json(const PlannerRow& row) {
           {"activation", c.activation.to_string()},
           {"N", c.n},
           {"D", c.d},
-          {"causal", bench::name_of(c.causal)},
+          {"causal", polyattn::name_of(c.causal)},
           {"threads", c.threads},
-          {"chosen", bench::name_of(row.chosen)},
+          {"chosen", polyattn::name_of(row.chosen)},
           {"dense_ms", row.dense_ms},
           {"linear_ms", row.linear_ms},
           {"predicted_dense_ms", row.predicted_dense_ms},

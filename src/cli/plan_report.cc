@@ -201,14 +201,4 @@ Json plan_json(const PlanQuestion& question,
   return json;
 }
 
-const char* name_of(Causal causal) {
-  if (causal == Causal::kNone) return "none";
-  return causal == Causal::kFirst ? "first" : "last";
-}
-
-const char* name_of(Path path) {
-  if (path == Path::kAuto) return "auto";
-  return path == Path::kDense ? "dense" : "linear";
-}
-
 }  // namespace polyattn::cli

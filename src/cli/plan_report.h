@@ -50,7 +50,5 @@ nlohmann::ordered_json plan_json(const PlanQuestion& question,
                                  const std::vector<PlanAnswer>& answers);
 
 const char* name_of(Direction direction);
-const char* name_of(Causal causal);
-const char* name_of(Path path);
 
 }  // namespace polyattn::cli

@@ -3,6 +3,7 @@
 #include "polyattn/attention.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -103,7 +104,77 @@ bool goes_dense(const char* op, const Problem& p,
   return true;
 }
 
+// Checks and plans once; `workspace` gives the memory when its size is known.
+template <typename GetWorkspace>
+Path forward_with(const AttentionInputs& inputs, const AttentionConfig& config,
+                  const AttentionResults& results, Parallel& parallel,
+                  const GetWorkspace& workspace) {
+  const Problem problem = check_problem(kForward, inputs, config);
+  check_results(kForward, problem, results);
+  const Path path = choose_path(kForward, problem, Direction::kForward);
+  std::byte* memory = workspace(
+      bytes_of(problem, path, Direction::kForward, parallel.workers()));
+  const bool wide = problem.compute == DType::kF64;
+  if (path == Path::kLinear && results.stats.empty()) {
+    const auto run = wide ? linear_forward_f64 : linear_forward_f32;
+    if (run(problem, results, memory, parallel) == 0 ||
+        !goes_dense(kForward, problem))
+      return Path::kLinear;
+  }
+  const auto run = wide ? forward_f64 : forward_f32;
+  run(problem, results, memory, parallel);
+  return Path::kDense;
+}
+
+template <typename GetWorkspace>
+Path backward_with(const AttentionInputs& inputs, const AttentionConfig& config,
+                   const AttentionBackwardInputs& backward,
+                   const AttentionGradients& gradients, Parallel& parallel,
+                   const GetWorkspace& workspace) {
+  const Problem problem = check_problem(kBackward, inputs, config);
+  check_backward(kBackward, problem, backward, gradients);
+  const Path path = choose_path(kBackward, problem, Direction::kBackward);
+  std::byte* memory = workspace(
+      bytes_of(problem, path, Direction::kBackward, parallel.workers()));
+  const bool wide = problem.compute == DType::kF64;
+  if (path == Path::kLinear) {
+    const auto run = wide ? linear_backward_f64 : linear_backward_f32;
+    if (run(problem, backward, gradients, memory, parallel) == 0 ||
+        !goes_dense(kBackward, problem, &backward))
+      return Path::kLinear;
+  }
+  const auto run = wide ? backward_f64 : backward_f32;
+  run(problem, backward, gradients, memory, parallel);
+  return Path::kDense;
+}
+
+// That of the caller, if it is large enough.
+auto given(const char* op, std::span<std::byte> workspace) {
+  return [=](std::size_t needed) {
+    check_workspace(op, workspace.size(), needed);
+    return workspace.data();
+  };
+}
+
+// One that lives in `own`.
+auto owned(std::optional<Workspace>& own) {
+  return [&own](std::size_t needed) {
+    own.emplace(needed);
+    return own->span().data();
+  };
+}
+
 }  // namespace
+
+const char* name_of(Causal causal) {
+  if (causal == Causal::kNone) return "none";
+  return causal == Causal::kFirst ? "first" : "last";
+}
+
+const char* name_of(Path path) {
+  if (path == Path::kAuto) return "auto";
+  return path == Path::kDense ? "dense" : "linear";
+}
 
 std::size_t attention_forward_workspace(const AttentionInputs& inputs,
                                         const AttentionConfig& config,
@@ -125,22 +196,8 @@ Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results,
                        std::span<std::byte> workspace, Parallel& parallel) {
-  const Problem problem = check_problem(kForward, inputs, config);
-  check_results(kForward, problem, results);
-  const Path path = choose_path(kForward, problem, Direction::kForward);
-  check_workspace(
-      kForward, workspace.size(),
-      bytes_of(problem, path, Direction::kForward, parallel.workers()));
-  const bool wide = problem.compute == DType::kF64;
-  if (path == Path::kLinear && results.stats.empty()) {
-    const auto run = wide ? linear_forward_f64 : linear_forward_f32;
-    if (run(problem, results, workspace.data(), parallel) == 0 ||
-        !goes_dense(kForward, problem))
-      return Path::kLinear;
-  }
-  const auto run = wide ? forward_f64 : forward_f32;
-  run(problem, results, workspace.data(), parallel);
-  return Path::kDense;
+  return forward_with(inputs, config, results, parallel,
+                      given(kForward, workspace));
 }
 
 Path attention_backward(const AttentionInputs& inputs,
@@ -148,31 +205,32 @@ Path attention_backward(const AttentionInputs& inputs,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients,
                         std::span<std::byte> workspace, Parallel& parallel) {
-  const Problem problem = check_problem(kBackward, inputs, config);
-  check_backward(kBackward, problem, backward, gradients);
-  const Path path = choose_path(kBackward, problem, Direction::kBackward);
-  check_workspace(
-      kBackward, workspace.size(),
-      bytes_of(problem, path, Direction::kBackward, parallel.workers()));
-  const bool wide = problem.compute == DType::kF64;
-  if (path == Path::kLinear) {
-    const auto run = wide ? linear_backward_f64 : linear_backward_f32;
-    if (run(problem, backward, gradients, workspace.data(), parallel) == 0 ||
-        !goes_dense(kBackward, problem, &backward))
-      return Path::kLinear;
-  }
-  const auto run = wide ? backward_f64 : backward_f32;
-  run(problem, backward, gradients, workspace.data(), parallel);
-  return Path::kDense;
+  return backward_with(inputs, config, backward, gradients, parallel,
+                       given(kBackward, workspace));
+}
+
+Path attention_forward(const AttentionInputs& inputs,
+                       const AttentionConfig& config,
+                       const AttentionResults& results, Parallel& parallel) {
+  std::optional<Workspace> own;
+  return forward_with(inputs, config, results, parallel, owned(own));
+}
+
+Path attention_backward(const AttentionInputs& inputs,
+                        const AttentionConfig& config,
+                        const AttentionBackwardInputs& backward,
+                        const AttentionGradients& gradients,
+                        Parallel& parallel) {
+  std::optional<Workspace> own;
+  return backward_with(inputs, config, backward, gradients, parallel,
+                       owned(own));
 }
 
 Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results) {
   DefaultParallel parallel;
-  const Workspace workspace(
-      attention_forward_workspace(inputs, config, parallel.workers()));
-  return attention_forward(inputs, config, results, workspace.span(), parallel);
+  return attention_forward(inputs, config, results, parallel);
 }
 
 Path attention_backward(const AttentionInputs& inputs,
@@ -180,10 +238,7 @@ Path attention_backward(const AttentionInputs& inputs,
                         const AttentionBackwardInputs& backward,
                         const AttentionGradients& gradients) {
   DefaultParallel parallel;
-  const Workspace workspace(
-      attention_backward_workspace(inputs, config, parallel.workers()));
-  return attention_backward(inputs, config, backward, gradients,
-                            workspace.span(), parallel);
+  return attention_backward(inputs, config, backward, gradients, parallel);
 }
 
 }  // namespace polyattn

@@ -134,11 +134,6 @@ std::vector<double> polynomial_coefficients(c10::string_view formula) {
   return {a.coefficient.begin(), a.coefficient.begin() + a.degree + 1};
 }
 
-c10::string_view name_of(Path path) {
-  if (path == Path::kAuto) return "auto";
-  return path == Path::kDense ? "dense" : "linear";
-}
-
 using Ops = WithArguments<AttentionOps>;
 
 template <typename Function>

@@ -1,4 +1,4 @@
-// The fused ops on the CPU: workspace and threads for the kernels of the core.
+// The fused ops on the CPU: the kernels of the core on threads of torch.
 #include <ATen/ATen.h>
 
 #include <vector>
@@ -13,29 +13,11 @@
 namespace polyattn {
 namespace {
 
-// Bytes from torch's allocator.
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes)
-      : bytes_(at::empty({static_cast<std::int64_t>(bytes)}, at::kByte)) {}
-  std::span<std::byte> span() {
-    return {static_cast<std::byte*>(bytes_.data_ptr()),
-            static_cast<std::size_t>(bytes_.numel())};
-  }
-
- private:
-  at::Tensor bytes_;
-};
-
 void run_forward(const Part& part, const AttentionResults& results) {
   TorchParallel parallel;
   const AttentionInputs in = part.inputs();
-  with_torch_errors([&] {
-    Workspace workspace(
-        attention_forward_workspace(in, part.call.config, parallel.workers()));
-    attention_forward(in, part.call.config, results, workspace.span(),
-                      parallel);
-  });
+  with_torch_errors(
+      [&] { attention_forward(in, part.call.config, results, parallel); });
 }
 
 void copy_norms(const Part& part, const std::vector<AttentionStats>& stats,
@@ -111,10 +93,7 @@ struct Gradients {
                                     .dk = dk.view_for(part, part.group),
                                     .dv = dv.view_for(part, part.group)};
     with_torch_errors([&] {
-      Workspace workspace(attention_backward_workspace(in, part.call.config,
-                                                       parallel.workers()));
-      attention_backward(in, part.call.config, backward, out, workspace.span(),
-                         parallel);
+      attention_backward(in, part.call.config, backward, out, parallel);
     });
     dk.finish_part();
     dv.finish_part();
