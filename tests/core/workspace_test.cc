@@ -50,6 +50,16 @@ void operator delete(void* memory, std::size_t) noexcept {
   operator delete(memory);
 }
 
+// The standard library's would come here by themselves, a sanitizer's would
+// not.
+void* operator new[](std::size_t size) { return operator new(size); }
+
+void operator delete[](void* memory) noexcept { operator delete(memory); }
+
+void operator delete[](void* memory, std::size_t) noexcept {
+  operator delete(memory);
+}
+
 namespace polyattn {
 namespace {
 
