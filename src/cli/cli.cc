@@ -20,18 +20,24 @@
 namespace polyattn::cli {
 namespace {
 
-// What is in another program, for the list in --help.
-Commands add_siblings(CLI::App& app) {
-  app.add_subcommand("compare",
-                     "Train one model under several activations and seeds");
-  app.add_subcommand("train", "Train a model, or go on with a run");
-  app.add_subcommand("eval", "Evaluate a run on its test set");
-  app.add_subcommand("generate", "Let a run that was trained on text write");
-  return {};
+Commands add_commands(CLI::App& app) {
+  // What is in the programs beside this one, for the list in --help.
+  app.add_subcommand("compare", kAboutCompare);
+  app.add_subcommand("train", kAboutTrain);
+  app.add_subcommand("eval", kAboutEval);
+  app.add_subcommand("generate", kAboutGenerate);
+  Commands commands;
+  commands.push_back(std::make_unique<ReportCommand>(app));
+  commands.push_back(std::make_unique<DashboardCommand>(app));
+  commands.push_back(std::make_unique<DataCommand>(app));
+  commands.push_back(std::make_unique<TheoryCommand>(app, nullptr));
+  commands.push_back(std::make_unique<PlanCommand>(app));
+  app.add_subcommand("bench", kAboutBench);
+  return commands;
 }
 
 int dispatch(int argc, const char* const* argv,
-             Commands (*training)(CLI::App& parent)) {
+             Commands (*add)(CLI::App& parent)) {
   CLI::App app{"polyattn: attention with softmax, polynomials and others.",
                "polyattn"};
   app.footer(
@@ -46,14 +52,7 @@ int dispatch(int argc, const char* const* argv,
   bool version = false;
   app.add_flag("--version", version, "Version and instruction sets");
   app.require_subcommand(0, 1);
-  Commands commands = training(app);
-  commands.push_back(std::make_unique<ReportCommand>(app));
-  commands.push_back(std::make_unique<DashboardCommand>(app));
-  commands.push_back(std::make_unique<DataCommand>(app));
-  commands.push_back(std::make_unique<TheoryCommand>(app));
-  commands.push_back(std::make_unique<PlanCommand>(app));
-  app.add_subcommand("bench", "Measure attention against OpenBLAS or libtorch");
-
+  const Commands commands = add(app);
   if (const auto code = parse_arguments(app, {argv + 1, argv + argc}))
     return *code;
   if (version) {
@@ -74,15 +73,15 @@ int run(int argc, const char* const* argv) {
   return run_program("polyattn", [&] {
     const std::string sibling = sibling_for(argc, argv);
     if (!sibling.empty()) become_sibling(sibling, argv);
-    return dispatch(argc, argv, add_siblings);
+    return dispatch(argc, argv, add_commands);
   });
 }
 
 int run_with(int argc, const char* const* argv,
-             Commands (*training)(CLI::App& parent)) {
+             Commands (*add)(CLI::App& parent)) {
   return run_program("polyattn", [&] {
     use_kept_costs();
-    return dispatch(argc, argv, training);
+    return dispatch(argc, argv, add);
   });
 }
 

@@ -9,9 +9,8 @@ namespace polyattn::cli {
 // to the programs beside it (cli/sibling.h).
 int run(int argc, const char* const* argv);
 
-// The same for polyattn-train, in which `training` adds the commands that need
-// torch.
+// The same for polyattn-train, with the commands that `add` adds.
 int run_with(int argc, const char* const* argv,
-             Commands (*training)(CLI::App& parent));
+             Commands (*add)(CLI::App& parent));
 
 }  // namespace polyattn::cli

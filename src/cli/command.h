@@ -19,6 +19,16 @@ class Command {
   virtual int run() = 0;
 };
 
+// Of the commands that are in other programs than that which lists them.
+inline constexpr const char* kAboutCompare =
+    "Train one model under several activations and seeds";
+inline constexpr const char* kAboutTrain = "Train one model";
+inline constexpr const char* kAboutEval = "Evaluate a run on its test set";
+inline constexpr const char* kAboutGenerate =
+    "Write text with a language model";
+inline constexpr const char* kAboutBench =
+    "Measure attention against OpenBLAS or libtorch";
+
 using Commands = std::vector<std::unique_ptr<Command>>;
 
 }  // namespace polyattn::cli

@@ -52,8 +52,7 @@ std::vector<std::filesystem::path> begun_folders(
 }  // namespace
 
 CompareCommand::CompareCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("compare",
-                                 "Train one model under several activations")) {
+    : app_(parent.add_subcommand("compare", kAboutCompare)) {
   app_->footer(
       "Every activation starts from the same weights and sees the same "
       "batches. "

@@ -7,9 +7,9 @@
 
 #include "base/output.h"
 #include "base/program.h"
-#include "cli/data_report.h"
-#include "cli/fetch_bar.h"
 #include "data/fetch.h"
+#include "data/fetch_bar.h"
+#include "data/report.h"
 #include "data/sets.h"
 #include "train/run/suggest.h"
 
@@ -102,9 +102,9 @@ std::vector<const data::SetEntry*> DataCommand::sets_named() const {
 
 int DataCommand::list() const {
   if (json_) {
-    base::print_json(sets_json(sets_));
+    base::print_json(data::sets_json(sets_));
   } else {
-    base::print_text(sets_table(sets_));
+    base::print_text(data::sets_table(sets_));
   }
   return base::kExitDone;
 }
@@ -115,28 +115,28 @@ int DataCommand::fetch() const {
     throw base::UsageError(fmt::format(
         "--from is the archive of one data set, not of {}", chosen.size()));
   }
-  std::vector<FetchedSet> results;
+  std::vector<data::FetchedSet> results;
   for (const data::SetEntry* entry : chosen) {
     results.push_back(fetch_one(*entry));
-    const FetchedSet& result = results.back();
+    const data::FetchedSet& result = results.back();
     if (!result.error.empty()) {
       fmt::print(stderr, "polyattn: {}\n", result.error);
     } else if (!json_) {
-      base::print_text(fetched_text(result));
+      base::print_text(data::fetched_text(result));
     }
   }
-  if (json_) base::print_json(fetched_json(results));
-  const bool failed =
-      std::any_of(results.begin(), results.end(),
-                  [](const FetchedSet& set) { return !set.error.empty(); });
+  if (json_) base::print_json(data::fetched_json(results));
+  const bool failed = std::any_of(
+      results.begin(), results.end(),
+      [](const data::FetchedSet& set) { return !set.error.empty(); });
   return failed ? base::kExitFailure : base::kExitDone;
 }
 
 // An error becomes part of the result: the other sets may still be had.
-FetchedSet DataCommand::fetch_one(const data::SetEntry& entry) const {
-  FetchedSet set{.entry = &entry, .place = {}};
+data::FetchedSet DataCommand::fetch_one(const data::SetEntry& entry) const {
+  data::FetchedSet set{.entry = &entry, .place = {}};
   try {
-    FetchBar bar(base::progress_style(json_), std::string(entry.name));
+    data::FetchBar bar(base::progress_style(json_), std::string(entry.name));
     const data::FetchResult result =
         data::fetch(entry, {.from = from_, .force = force_}, bar);
     set.place = result.place;
@@ -166,21 +166,21 @@ std::vector<const data::SetEntry*> DataCommand::sets_to_verify() const {
 }
 
 int DataCommand::verify() const {
-  std::vector<VerifiedSet> results;
+  std::vector<data::VerifiedSet> results;
   for (const data::SetEntry* entry : sets_to_verify()) {
-    VerifiedSet result{entry, data::locate(*entry), {}};
+    data::VerifiedSet result{entry, data::locate(*entry), {}};
     result.checks = data::verify(*entry, result.place.path);
-    if (!json_) base::print_text(verified_text(result));
+    if (!json_) base::print_text(data::verified_text(result));
     results.push_back(std::move(result));
   }
   if (json_) {
-    base::print_json(verified_json(results));
+    base::print_json(data::verified_json(results));
   } else if (results.empty()) {
     base::print_text("no data sets are there; see polyattn data list\n");
   }
   const bool right =
       std::all_of(results.begin(), results.end(),
-                  [](const VerifiedSet& set) { return set.right(); });
+                  [](const data::VerifiedSet& set) { return set.right(); });
   return right ? base::kExitDone : base::kExitFailure;
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/data_report.h"
 #include "data/catalogue.h"
+#include "data/report.h"
 
 namespace polyattn::cli {
 
@@ -34,7 +34,7 @@ class DataCommand : public Command {
   int fetch() const;
   int verify() const;
   int path() const;
-  FetchedSet fetch_one(const data::SetEntry& entry) const;
+  data::FetchedSet fetch_one(const data::SetEntry& entry) const;
 
   // Throws UsageError, with the nearest name, if there is none of that name.
   const data::SetEntry& set_named(const std::string& name) const;

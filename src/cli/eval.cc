@@ -10,7 +10,7 @@
 namespace polyattn::cli {
 
 EvalCommand::EvalCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("eval", "Evaluate a run on its test set")) {
+    : app_(parent.add_subcommand("eval", kAboutEval)) {
   app_->footer("Example:\n  polyattn eval runs/cubic --best");
   app_->add_option("run", folder_, "Folder of a run")->required();
   app_->add_flag("--best", best_,

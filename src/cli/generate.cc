@@ -12,8 +12,7 @@
 namespace polyattn::cli {
 
 GenerateCommand::GenerateCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("generate",
-                                 "Write text with a language model")) {
+    : app_(parent.add_subcommand("generate", kAboutGenerate)) {
   app_->footer(
       "Example:\n"
       "  polyattn generate runs/sotu --prompt 'My fellow Americans,' --bytes "
@@ -41,7 +40,7 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
       ->check(CLI::IsMember({"auto", "cache", "state"}))
       ->capture_default_str();
   app_->add_option("--window", o.window,
-                   "Look back on so many bytes at most, beginning anew with "
+                   "Look back on so many bytes at most, beginning again with "
                    "the latter half beyond them; 0: on everything. Default: "
                    "the context of the training; with a state, everything");
   app_->add_flag("--best", o.best,

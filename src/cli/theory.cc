@@ -13,7 +13,6 @@
 #include "base/text_file.h"
 #include "cli/program.h"
 #include "cli/theory_options.h"
-#include "cli/theory_trained.h"
 #include "polyattn/parallel.h"
 #include "theory/norms_plot.h"
 #include "theory/report_json.h"
@@ -90,9 +89,11 @@ std::string calibration_text(const theory::CalibrateOptions& o,
 
 }  // namespace
 
-TheoryCommand::TheoryCommand(CLI::App& parent, theory::Theory theory)
+TheoryCommand::TheoryCommand(CLI::App& parent, const theory::RunReader* reader,
+                             theory::Theory theory)
     : app_(parent.add_subcommand(
           "theory", "Hold the theory of norms against measurements")),
+      reader_(reader),
       theory_(std::move(theory)) {
   app_->footer(
       "Draws matrices, measures the norms of attention and of its gradients, "
@@ -167,13 +168,21 @@ void TheoryCommand::add_calibrate() {
   add_run_options(sub);
 }
 
+const theory::RunReader& TheoryCommand::reader() const {
+  if (reader_ != nullptr) return *reader_;
+  throw std::runtime_error(
+      "this build has no torch, and cannot read the model of a run: install "
+      "libtorch-dev and build again");
+}
+
 int TheoryCommand::run() {
   if (threads_ == 0) threads_ = base::hardware_threads();
   checked_target();
   run_options_.threads = threads_;
   if (calibrate_app_->parsed()) return calibrate();
-  return run_options_.folder.empty() ? study()
-                                     : show_trained(run_options_, json_);
+  return run_options_.folder.empty()
+             ? study()
+             : theory::show_trained(reader(), run_options_, json_);
 }
 
 int TheoryCommand::study() {
@@ -206,7 +215,8 @@ int TheoryCommand::calibrate() {
         "{} goes behind calibrate, if it knows it", option->get_name()));
   }
   if (!run_options_.folder.empty()) {
-    return show_calibrated_run(run_options_, calibrate_options_.degree, json_);
+    return theory::show_calibrated_run(reader(), run_options_,
+                                       calibrate_options_.degree, json_);
   }
   if (calibrate_options_.tokens == 0 || calibrate_options_.width == 0) {
     throw base::UsageError("calibrate needs --tokens and --width, or --run");

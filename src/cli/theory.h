@@ -5,16 +5,18 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/theory_run.h"
 #include "theory/calibrate.h"
+#include "theory/report_trained.h"
 #include "theory/study.h"
 
 namespace polyattn::cli {
 
 class TheoryCommand : public Command {
  public:
-  // Adds the subcommand; the parent must outlive this.
-  explicit TheoryCommand(CLI::App& parent, theory::Theory theory = {});
+  // Adds the subcommand; the parent must outlive this. Without a reader there
+  // is no --run.
+  TheoryCommand(CLI::App& parent, const theory::RunReader* reader,
+                theory::Theory theory = {});
   TheoryCommand(const TheoryCommand&) = delete;
   TheoryCommand& operator=(const TheoryCommand&) = delete;
 
@@ -28,8 +30,11 @@ class TheoryCommand : public Command {
   void add_calibrate();
   int study();
   int calibrate();
+  // Throws std::runtime_error if there is none.
+  const theory::RunReader& reader() const;
 
   CLI::App* app_;
+  const theory::RunReader* reader_;
   theory::Theory theory_;
   CLI::App* calibrate_app_ = nullptr;
   std::string degrees_ = "1..4";
@@ -37,7 +42,7 @@ class TheoryCommand : public Command {
   std::string plot_;
   theory::StudyOptions options_;
   theory::CalibrateOptions calibrate_options_;
-  TheoryRunOptions run_options_;
+  theory::TheoryRunOptions run_options_;
   int threads_ = 0;
   bool json_ = false;
 };

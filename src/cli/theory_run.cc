@@ -5,6 +5,11 @@
 #include "train/run_norms.h"
 
 namespace polyattn::cli {
+namespace {
+
+using theory::RunRoots;
+using theory::TheoryRunNorms;
+using theory::TheoryRunOptions;
 
 TheoryRunNorms norms_of_run(const TheoryRunOptions& options) {
   const train::RunNorms run =
@@ -48,5 +53,10 @@ RunRoots roots_of_run(const TheoryRunOptions& options,
   }
   return roots;
 }
+
+}  // namespace
+
+const theory::RunReader kRunReader = {.norms = norms_of_run,
+                                      .roots = roots_of_run};
 
 }  // namespace polyattn::cli

@@ -41,7 +41,7 @@ base::Json result_json(const fs::path& folder, const run::RunInfo& info) {
 }  // namespace
 
 TrainCommand::TrainCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("train", "Train one model")) {
+    : app_(parent.add_subcommand("train", kAboutTrain)) {
   app_->footer(
       "Ready configs are in configs/. An interrupted run is saved and goes on "
       "with --resume.\n\n"

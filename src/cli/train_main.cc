@@ -3,6 +3,8 @@
 #include "cli/compare.h"
 #include "cli/eval.h"
 #include "cli/generate.h"
+#include "cli/theory.h"
+#include "cli/theory_run.h"
 #include "cli/train.h"
 
 namespace polyattn::cli {
@@ -14,6 +16,7 @@ Commands training_commands(CLI::App& parent) {
   commands.push_back(std::make_unique<TrainCommand>(parent));
   commands.push_back(std::make_unique<EvalCommand>(parent));
   commands.push_back(std::make_unique<GenerateCommand>(parent));
+  commands.push_back(std::make_unique<TheoryCommand>(parent, &kRunReader));
   return commands;
 }
 

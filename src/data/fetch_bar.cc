@@ -1,4 +1,4 @@
-#include "cli/fetch_bar.h"
+#include "data/fetch_bar.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text_table.h"
-#include "cli/data_report.h"
+#include "data/report.h"
 
-namespace polyattn::cli {
+namespace polyattn::data {
 namespace {
 
 using base::shortened;
@@ -64,4 +64,4 @@ void FetchBar::received(std::uint64_t bytes, std::uint64_t of) {
       base::progress_line(fraction, seconds, label, base::terminal_columns()));
 }
 
-}  // namespace polyattn::cli
+}  // namespace polyattn::data

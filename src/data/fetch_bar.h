@@ -8,9 +8,9 @@
 #include "base/progress.h"
 #include "data/download.h"
 
-namespace polyattn::cli {
+namespace polyattn::data {
 
-class FetchBar : public data::FetchWatcher {
+class FetchBar : public FetchWatcher {
  public:
   FetchBar(base::ProgressStyle style, std::string name);
   ~FetchBar() override;
@@ -29,4 +29,4 @@ class FetchBar : public data::FetchWatcher {
   Clock::time_point shown_time_{};
 };
 
-}  // namespace polyattn::cli
+}  // namespace polyattn::data

@@ -1,38 +1,37 @@
-#include "cli/data_report.h"
+#include "data/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "base/json_text.h"
 #include "base/text_table.h"
 
-namespace polyattn::cli {
+namespace polyattn::data {
 namespace {
 
 using base::Align;
 using base::TextTable;
 
-using Json = nlohmann::ordered_json;
-
-std::string_view origin_name(data::Origin origin) {
+std::string_view origin_name(Origin origin) {
   switch (origin) {
-    case data::Origin::kNpm:
+    case Origin::kNpm:
       return "npm";
-    case data::Origin::kDebian:
+    case Origin::kDebian:
       return "debian";
-    case data::Origin::kGenerated:
+    case Origin::kGenerated:
       return "generated";
   }
   return "";
 }
 
-bool is_present(const data::SetPlace& place) {
-  return place.state != data::SetState::kAbsent;
+bool is_present(const SetPlace& place) {
+  return place.state != SetState::kAbsent;
 }
 
 std::string how_to_mend(const VerifiedSet& set) {
-  if (set.place.state == data::SetState::kInstalled) {
+  if (set.place.state == SetState::kInstalled) {
     return fmt::format(
         "reinstall it: apt install --reinstall {}; or have a copy of your own: "
         "polyattn data fetch --force {}",
@@ -57,28 +56,28 @@ std::string size_text(std::uint64_t bytes) {
              : fmt::format("{:.0f} {}", value, kUnits[unit]);
 }
 
-std::string sets_table(std::span<const data::SetEntry> sets) {
+std::string sets_table(std::span<const SetEntry> sets) {
   TextTable table({{"name", Align::kLeft},
                    {"what", Align::kLeft},
                    {"size", Align::kRight},
                    {"licence", Align::kLeft},
                    {"state", Align::kLeft},
                    {"path", Align::kLeft}});
-  for (const data::SetEntry& entry : sets) {
-    const data::SetPlace place = locate(entry);
+  for (const SetEntry& entry : sets) {
+    const SetPlace place = locate(entry);
     const std::uint64_t size = entry.size();
     table.add_row({std::string(entry.name), std::string(entry.title),
                    size == 0 ? "" : size_text(size), std::string(entry.licence),
-                   std::string(data::name_of(place.state)),
+                   std::string(name_of(place.state)),
                    is_present(place) ? place.path.string() : ""});
   }
   return table.to_string();
 }
 
-Json sets_json(std::span<const data::SetEntry> sets) {
-  Json list = Json::array();
-  for (const data::SetEntry& entry : sets) {
-    const data::SetPlace place = locate(entry);
+base::Json sets_json(std::span<const SetEntry> sets) {
+  base::Json list = base::Json::array();
+  for (const SetEntry& entry : sets) {
+    const SetPlace place = locate(entry);
     list.push_back({{"name", entry.name},
                     {"title", entry.title},
                     {"licence", entry.licence},
@@ -88,29 +87,29 @@ Json sets_json(std::span<const data::SetEntry> sets) {
                     {"size", entry.size()},
                     {"archive_size", entry.archive_size},
                     {"archive_sha256", entry.archive_sha256},
-                    {"state", data::name_of(place.state)},
+                    {"state", name_of(place.state)},
                     {"path", place.path.string()}});
   }
   return {{"sets", std::move(list)}};
 }
 
 std::string fetched_text(const FetchedSet& set) {
-  if (set.place.state == data::SetState::kGenerated) {
+  if (set.place.state == SetState::kGenerated) {
     return fmt::format("{}: made when first used, nothing to fetch\n",
                        set.entry->name);
   }
   return fmt::format("{}: {}{} in {}\n", set.entry->name,
-                     set.was_there ? "already " : "",
-                     data::name_of(set.place.state), set.place.path.string());
+                     set.was_there ? "already " : "", name_of(set.place.state),
+                     set.place.path.string());
 }
 
-Json fetched_json(std::span<const FetchedSet> sets) {
-  Json list = Json::array();
+base::Json fetched_json(std::span<const FetchedSet> sets) {
+  base::Json list = base::Json::array();
   for (const FetchedSet& set : sets) {
-    Json json = {{"name", set.entry->name},
-                 {"state", data::name_of(set.place.state)},
-                 {"path", set.place.path.string()},
-                 {"was_there", set.was_there}};
+    base::Json json = {{"name", set.entry->name},
+                       {"state", name_of(set.place.state)},
+                       {"path", set.place.path.string()},
+                       {"was_there", set.was_there}};
     if (!set.error.empty()) json["error"] = set.error;
     list.push_back(std::move(json));
   }
@@ -123,7 +122,7 @@ bool VerifiedSet::right() const {
 }
 
 std::string verified_text(const VerifiedSet& set) {
-  if (set.place.state == data::SetState::kGenerated) {
+  if (set.place.state == SetState::kGenerated) {
     return fmt::format("{}: made when first used, nothing to check\n",
                        set.entry->name);
   }
@@ -132,29 +131,29 @@ std::string verified_text(const VerifiedSet& set) {
                        set.place.path.string());
   }
   std::string text;
-  for (const data::FileCheck& check : set.checks) {
+  for (const FileCheck& check : set.checks) {
     if (check.right()) continue;
     text += fmt::format("{}: wrong: {}\n", set.entry->name, check.problem);
   }
   return text + fmt::format("{}: {}\n", set.entry->name, how_to_mend(set));
 }
 
-Json verified_json(std::span<const VerifiedSet> sets) {
-  Json list = Json::array();
+base::Json verified_json(std::span<const VerifiedSet> sets) {
+  base::Json list = base::Json::array();
   bool right = true;
   for (const VerifiedSet& set : sets) {
-    Json files = Json::array();
-    for (const data::FileCheck& check : set.checks) {
-      Json file = {{"name", check.name},
-                   {"right", check.right()},
-                   {"expected", check.expected},
-                   {"found", check.found}};
+    base::Json files = base::Json::array();
+    for (const FileCheck& check : set.checks) {
+      base::Json file = {{"name", check.name},
+                         {"right", check.right()},
+                         {"expected", check.expected},
+                         {"found", check.found}};
       if (!check.right()) file["problem"] = check.problem;
       files.push_back(std::move(file));
     }
     right = right && set.right();
     list.push_back({{"name", set.entry->name},
-                    {"state", data::name_of(set.place.state)},
+                    {"state", name_of(set.place.state)},
                     {"path", set.place.path.string()},
                     {"right", set.right()},
                     {"files", std::move(files)}});
@@ -162,4 +161,4 @@ Json verified_json(std::span<const VerifiedSet> sets) {
   return {{"right", right}, {"sets", std::move(list)}};
 }
 
-}  // namespace polyattn::cli
+}  // namespace polyattn::data

@@ -11,18 +11,18 @@
 #include "data/catalogue.h"
 #include "data/verify.h"
 
-namespace polyattn::cli {
+namespace polyattn::data {
 
 // "184 MB": decimal units, as disks are sold.
 std::string size_text(std::uint64_t bytes);
 
-std::string sets_table(std::span<const data::SetEntry> sets);
-nlohmann::ordered_json sets_json(std::span<const data::SetEntry> sets);
+std::string sets_table(std::span<const SetEntry> sets);
+nlohmann::ordered_json sets_json(std::span<const SetEntry> sets);
 
 // A set that was fetched, or was not.
 struct FetchedSet {
-  const data::SetEntry* entry;
-  data::SetPlace place;
+  const SetEntry* entry;
+  SetPlace place;
   bool was_there = false;
   std::string error = {};  // empty if all went well
 };
@@ -31,9 +31,9 @@ std::string fetched_text(const FetchedSet& set);
 nlohmann::ordered_json fetched_json(std::span<const FetchedSet> sets);
 
 struct VerifiedSet {
-  const data::SetEntry* entry;
-  data::SetPlace place;
-  std::vector<data::FileCheck> checks;
+  const SetEntry* entry;
+  SetPlace place;
+  std::vector<FileCheck> checks;
 
   bool right() const;
 };
@@ -42,4 +42,4 @@ struct VerifiedSet {
 std::string verified_text(const VerifiedSet& set);
 nlohmann::ordered_json verified_json(std::span<const VerifiedSet> sets);
 
-}  // namespace polyattn::cli
+}  // namespace polyattn::data

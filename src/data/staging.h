@@ -3,7 +3,7 @@
 // Everything happens in .staging/NAME beside the destination, on the same file
 // system. A lock keeps a second process out for as long as this one lives; the
 // system lifts it when a process is killed, and the next one finds what was
-// left: a download goes on where it stopped, everything else begins anew.
+// left: a download goes on where it stopped, everything else begins again.
 #pragma once
 
 #include <filesystem>

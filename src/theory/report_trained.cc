@@ -1,16 +1,16 @@
-#include "cli/theory_trained.h"
+#include "theory/report_trained.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_text.h"
 #include "base/output.h"
 #include "base/program.h"
 #include "theory/calibrate.h"
-#include "train/run/records.h"
 
-namespace polyattn::cli {
+namespace polyattn::theory {
 namespace {
 
 base::Json optional_number(const std::optional<double>& value) {
@@ -18,9 +18,9 @@ base::Json optional_number(const std::optional<double>& value) {
 }
 
 base::Json trained_json(const TheoryRunNorms& norms,
-                        const std::vector<theory::TrainedRow>& rows) {
+                        const std::vector<TrainedRow>& rows) {
   base::Json list = base::Json::array();
-  for (const theory::TrainedRow& row : rows) {
+  for (const TrainedRow& row : rows) {
     list.push_back(
         {{"name", row.layer.name},
          {"weight_norm", base::number(row.layer.weight_norm)},
@@ -32,7 +32,7 @@ base::Json trained_json(const TheoryRunNorms& norms,
          {"max_abs_score", base::number(row.layer.max_abs_score)},
          {"within_bounds", row.within_bounds}});
   }
-  const theory::MeasuredLayer& first = norms.layers.front();
+  const MeasuredLayer& first = norms.layers.front();
   return {{"task", norms.task},
           {"examples", norms.examples},
           {"activation", first.activation},
@@ -52,16 +52,16 @@ struct Roots {
 struct RunConstants {
   std::string name;
   double softmax = 0;
-  theory::CalibratedFormula fixed, row;
+  CalibratedFormula fixed, row;
 };
 
 RunConstants run_constants(const std::string& name, const Roots& roots,
                            int degree) {
   // Measured, not drawn: there is no interval to speak of.
-  const theory::Bounded norm{roots.softmax, {roots.softmax, roots.softmax}};
+  const Bounded norm{roots.softmax, {roots.softmax, roots.softmax}};
   return {name, roots.softmax,
-          theory::calibrate_norms(norm, roots.plain, degree, false),
-          theory::calibrate_norms(norm, roots.scaled, degree, true)};
+          calibrate_norms(norm, roots.plain, degree, false),
+          calibrate_norms(norm, roots.scaled, degree, true)};
 }
 
 double root_of_all(const std::vector<double>& roots) {
@@ -88,9 +88,10 @@ std::vector<RunConstants> all_constants(const RunRoots& plain,
 
 }  // namespace
 
-int show_trained(const TheoryRunOptions& options, bool json) {
-  const TheoryRunNorms norms = norms_of_run(options);
-  const auto rows = theory::trained_rows(norms.layers);
+int show_trained(const RunReader& reader, const TheoryRunOptions& options,
+                 bool json) {
+  const TheoryRunNorms norms = reader.norms(options);
+  const auto rows = trained_rows(norms.layers);
   if (json) {
     base::print_json(trained_json(norms, rows));
   } else {
@@ -100,17 +101,18 @@ int show_trained(const TheoryRunOptions& options, bool json) {
         "trained weights:\nthe distance to it says how far training has gone "
         "from where theory speaks.\n",
         norms.layers.front().activation, norms.task, norms.examples,
-        theory::trained_table(rows)));
+        trained_table(rows)));
   }
   const bool within =
       std::all_of(rows.begin(), rows.end(),
-                  [](const theory::TrainedRow& r) { return r.within_bounds; });
+                  [](const TrainedRow& r) { return r.within_bounds; });
   return within ? base::kExitDone : base::kExitFailure;
 }
 
-int show_calibrated_run(const TheoryRunOptions& options, int degree,
+int show_calibrated_run(const RunReader& reader,
+                        const TheoryRunOptions& options, int degree,
                         bool json) {
-  const RunRoots roots = roots_of_run(options, fmt::format("x^{}", degree));
+  const RunRoots roots = reader.roots(options, fmt::format("x^{}", degree));
   if (roots.activation != "softmax") {
     throw base::UsageError(fmt::format(
         "--run: {} was trained with {}; the constant is fitted to softmax",
@@ -122,7 +124,7 @@ int show_calibrated_run(const TheoryRunOptions& options, int degree,
       "has the same:\n\n  {:<12} {:>8}   {:<20} {}\n",
       "", "softmax", "for this N", "for any N");
   const RunRoots scaled =
-      roots_of_run(options, fmt::format("x^{}/sqrt(N)", degree));
+      reader.roots(options, fmt::format("x^{}/sqrt(N)", degree));
   for (const RunConstants& c : all_constants(roots, scaled, degree)) {
     list.push_back({{"name", c.name},
                     {"softmax_norm", c.softmax},
@@ -143,4 +145,4 @@ int show_calibrated_run(const TheoryRunOptions& options, int degree,
   return base::kExitDone;
 }
 
-}  // namespace polyattn::cli
+}  // namespace polyattn::theory

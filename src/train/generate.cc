@@ -75,7 +75,7 @@ std::int64_t window_of(const GenerateOptions& options,
   return *options.window;
 }
 
-// Keeps what stands for the text that was read, and begins anew where the
+// Keeps what stands for the text that was read, and begins again where the
 // window ends.
 class Reader {
  public:

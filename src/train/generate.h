@@ -25,7 +25,7 @@ struct GenerateOptions {
   std::string stop;  // ends behind this text; empty: never
   // What stands for the text that was read (polyattn/decode.h).
   DecodeMode mode = DecodeMode::kAuto;
-  // The most that the model looks back on: beyond it, it begins anew with the
+  // The most that the model looks back on: beyond it, it begins again with the
   // latter half. 0: on everything. Default: everything where sums over features
   // stand for it, else the context of the training.
   std::optional<std::int64_t> window = {};

@@ -207,13 +207,13 @@ TEST_F(DataCommandTest, BadCommandLinesAreRefused) {
 }
 
 TEST_F(DataCommandTest, SizesAreReadable) {
-  EXPECT_EQ(size_text(0), "0 B");
-  EXPECT_EQ(size_text(999), "999 B");
-  EXPECT_EQ(size_text(1000), "1.0 kB");
-  EXPECT_EQ(size_text(10761413), "11 MB");
-  EXPECT_EQ(size_text(999999), "1.0 MB");
-  EXPECT_EQ(size_text(184380000), "184 MB");
-  EXPECT_EQ(size_text(12000000000), "12 GB");
+  EXPECT_EQ(data::size_text(0), "0 B");
+  EXPECT_EQ(data::size_text(999), "999 B");
+  EXPECT_EQ(data::size_text(1000), "1.0 kB");
+  EXPECT_EQ(data::size_text(10761413), "11 MB");
+  EXPECT_EQ(data::size_text(999999), "1.0 MB");
+  EXPECT_EQ(data::size_text(184380000), "184 MB");
+  EXPECT_EQ(data::size_text(12000000000), "12 GB");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Outcome {
 Outcome run_theory(std::vector<std::string> arguments,
                    const theory::Theory& theory = {}) {
   CLI::App app{"", "polyattn"};
-  TheoryCommand command(app, theory);
+  TheoryCommand command(app, nullptr, theory);
   arguments.insert(arguments.begin(), "theory");
   std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);

@@ -368,7 +368,7 @@ class Writing : public Training {
 
 TEST_F(Writing, BeginsAnewWhereTheContextEnds) {
   const std::string out = trained("softmax", 120);
-  // Longer than the context: it must begin anew in between.
+  // Longer than the context: it must begin again in between.
   ASSERT_EQ(run({"generate", out, "--prompt", "abc", "--bytes", "60",
                  "--temperature", "0", "--json"}),
             0)

@@ -1,6 +1,6 @@
 // Any text either is a config or throws ConfigError, never anything else; a
 // message is text of bounded length; and a config that is accepted is right,
-// and printed anew it is the same.
+// and printed again it is the same.
 //
 // The input is split at the first zero byte: the text of a file, and a setting.
 #include <algorithm>
@@ -31,10 +31,10 @@ void check_accepted(const Config& config) {
     polyattn::run::check_config(config);
     const std::string text = polyattn::run::config_text(config);
     const Config again = polyattn::run::parse_config(text, "again");
-    require(again == config, "printed anew it differs", text);
+    require(again == config, "printed again it differs", text);
     require(polyattn::run::config_text(again) == text, "not stable", text);
   } catch (const ConfigError& error) {
-    require(false, "accepted, but not when printed anew", error.what());
+    require(false, "accepted, but not when printed again", error.what());
   }
 }
 

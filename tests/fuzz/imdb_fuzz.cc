@@ -1,5 +1,5 @@
 // Any bytes either parse as a file of reviews or throw DataError, never
-// anything else; what parses holds together, and written anew it parses to the
+// anything else; what parses holds together, and written again it parses to the
 // same.
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Any bytes either parse as a safetensors file or throw SafetensorsError, never
 // anything else; what parses lies within the file, without overlaps and holes;
-// and written anew it parses to the same.
+// and written again it parses to the same.
 //
 // The first byte of the input, modulo 3, says what the others are:
 //   0  decisions that make a file which is right, or nearly: bytes at random

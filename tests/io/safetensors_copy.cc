@@ -1,4 +1,4 @@
-// safetensors_copy from to: reads a file and writes it anew, for the test in
+// safetensors_copy from to: reads a file and writes it again, for the test in
 // Python. The message of an error goes to standard error.
 #include <cstdio>
 

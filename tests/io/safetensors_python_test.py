@@ -74,7 +74,7 @@ def main(copy):
         for options in ({}, {"ensure_ascii": False}, {"indent": 1}, {"separators": (",", ":")}):
             write(theirs, tensors, metadata, **options)
             assert copied(copy, theirs, ours) == (tensors, metadata), options
-        # What ours wrote, laid out anew by Python, comes back as the same file.
+        # What ours wrote, laid out again by Python, comes back as the same file.
         reordered = dict(sorted(read(ours)[0].items()))
         write(theirs, reordered, metadata)
         assert copied(copy, theirs, again) == (tensors, metadata)

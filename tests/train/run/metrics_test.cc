@@ -93,7 +93,7 @@ TEST(MetricsWriter, GoesOnWhereItIsTold) {
   const auto records = read_metrics(path);
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[1], record(3, 3));
-  const MetricsWriter anew(path, 0);
+  const MetricsWriter fresh(path, 0);
   EXPECT_EQ(read_text(path), "");
 }
 

@@ -73,7 +73,7 @@ export class ChartCard implements GroupMember {
     if (this.visible) this.refresh();
   }
 
-  // Colours have changed: everything is drawn anew.
+  // Colours have changed: everything is drawn again.
   restyle(): void {
     this.signature = '';
     this.update();

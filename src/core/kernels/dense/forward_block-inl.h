@@ -47,14 +47,14 @@ namespace HWY_NAMESPACE {
 template <typename T>
 HWY_INLINE bool NewShift(const T* top, T* shift, T* safe_shift, T* factor) {
   const Tag<T> d;
-  const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
   bool moved = false;
   POLYATTN_UNROLL
   for (int v = 0; v < kStripVectors; ++v) {
     const int at = v * kLanes<T>;
     const auto before = hn::Load(d, shift + at);
     const auto after = hn::Load(d, top + at);
-    const auto safe = hn::IfThenZeroElse(hn::Eq(after, gone), after);
+    const auto safe = hn::IfThenZeroElse(hn::Eq(after, masked), after);
     moved |= !hn::AllTrue(d, hn::Eq(before, after));
     hn::Store(Exp2<T>(hn::Sub(before, safe)), d, factor + at);
     hn::Store(safe, d, safe_shift + at);

@@ -38,7 +38,7 @@ template <bool kBias, SumKind kSum, typename Fn, typename T>
 HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
   const Tag<T> d;
   constexpr int L = kLanes<T>, NV = kStripVectors;
-  const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV], delta[NV];
   POLYATTN_UNROLL
@@ -60,7 +60,7 @@ HWY_NOINLINE void GradPass(const Fn& fn, const GradArgs<T>& a) {
       auto seen = hn::Eq(scale, scale);
       if constexpr (kBias) {
         const auto b = hn::Load(d, bias + j * kStrip<T> + v * L);
-        seen = hn::Not(hn::Eq(b, gone));
+        seen = hn::Not(hn::Eq(b, masked));
         x = hn::MulAdd(b, scale, x);
       }
       if constexpr (Fn::kShift) x = hn::Sub(x, shift[v]);

@@ -86,7 +86,7 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
   constexpr bool kStatistics =
       kSums == PassSums::kStats || kSums == PassSums::kAll;
   constexpr bool kTotal = kSums == PassSums::kWeight || kSums == PassSums::kAll;
-  const auto gone = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
   const auto one = hn::Set(d, T{1});
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV];
@@ -108,10 +108,10 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
       auto x = hn::LoadU(d, p);
       auto seen = hn::Eq(one, one);
       if constexpr (kBias && kExp) {
-        seen = hn::Not(hn::Eq(x, gone));
+        seen = hn::Not(hn::Eq(x, masked));
       } else if constexpr (kBias) {
         const auto b = hn::Load(d, bias + j * kStrip<T> + v * L);
-        seen = hn::Not(hn::Eq(b, gone));
+        seen = hn::Not(hn::Eq(b, masked));
         x = hn::MulAdd(b, scale, x);
       }
       const auto z = Fn::kShift ? hn::Sub(x, shift[v]) : x;
