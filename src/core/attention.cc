@@ -25,8 +25,8 @@ constexpr char kBackward[] = "attention_backward";
 // it.
 template <typename F>
 auto with_compute_type(const Problem& problem, F&& f) {
-  return problem.compute == DType::kF64 ? f(double{}, strip_f64())
-                                        : f(float{}, strip_f32());
+  return problem.compute == DType::kF64 ? f(double{}, strip_width<double>())
+                                        : f(float{}, strip_width<float>());
 }
 
 // Any alignment of the caller's workspace will do.
@@ -116,12 +116,12 @@ Path forward_with(const AttentionInputs& inputs, const AttentionConfig& config,
       bytes_of(problem, path, Direction::kForward, parallel.workers()));
   const bool wide = problem.compute == DType::kF64;
   if (path == Path::kLinear && results.stats.empty()) {
-    const auto run = wide ? linear_forward_f64 : linear_forward_f32;
+    const auto run = wide ? linear_forward<double> : linear_forward<float>;
     if (run(problem, results, memory, parallel) == 0 ||
         !goes_dense(kForward, problem))
       return Path::kLinear;
   }
-  const auto run = wide ? forward_f64 : forward_f32;
+  const auto run = wide ? dense_forward<double> : dense_forward<float>;
   run(problem, results, memory, parallel);
   return Path::kDense;
 }
@@ -138,12 +138,12 @@ Path backward_with(const AttentionInputs& inputs, const AttentionConfig& config,
       bytes_of(problem, path, Direction::kBackward, parallel.workers()));
   const bool wide = problem.compute == DType::kF64;
   if (path == Path::kLinear) {
-    const auto run = wide ? linear_backward_f64 : linear_backward_f32;
+    const auto run = wide ? linear_backward<double> : linear_backward<float>;
     if (run(problem, backward, gradients, memory, parallel) == 0 ||
         !goes_dense(kBackward, problem, &backward))
       return Path::kLinear;
   }
-  const auto run = wide ? backward_f64 : backward_f32;
+  const auto run = wide ? dense_backward<double> : dense_backward<float>;
   run(problem, backward, gradients, memory, parallel);
   return Path::kDense;
 }

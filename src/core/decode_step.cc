@@ -61,16 +61,18 @@ std::size_t linear_room(const Problem& p, int strip, int workers) {
 std::size_t dense_room(const Problem& p, int workers) {
   Arena arena(nullptr);
   if (p.compute == DType::kF64) {
-    ForwardStorage<double>(arena, p, plan_forward(p, strip_f64()), workers);
+    ForwardStorage<double>(arena, p, plan_forward(p, strip_width<double>()),
+                           workers);
   } else {
-    ForwardStorage<float>(arena, p, plan_forward(p, strip_f32()), workers);
+    ForwardStorage<float>(arena, p, plan_forward(p, strip_width<float>()),
+                          workers);
   }
   return arena.used() + Arena::kAlignment;
 }
 
 template <typename T>
 void fold_typed(const Problem& p, std::byte* sums, Parallel& parallel) {
-  const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
+  const int strip = strip_width<T>();
   const Workspace room(linear_room<T>(p, strip, parallel.workers()));
   fold_keys(p, reinterpret_cast<T*>(sums), room.span().data(), parallel);
 }
@@ -160,7 +162,8 @@ void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
 void run_dense(const Problem& p, const AttentionResults& results,
                Parallel& parallel) {
   const Workspace room(dense_room(p, parallel.workers()));
-  const auto run = p.compute == DType::kF64 ? forward_f64 : forward_f32;
+  const auto run =
+      p.compute == DType::kF64 ? dense_forward<double> : dense_forward<float>;
   run(p, results, room.span().data(), parallel);
 }
 
@@ -184,7 +187,7 @@ bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
 
   Problem all = p;
   all.causal = Causal::kNone;
-  const int strip = sizeof(T) == 8 ? strip_f64() : strip_f32();
+  const int strip = strip_width<T>();
   const Workspace room(linear_room<T>(all, strip, parallel.workers()));
   apply_state(all, reinterpret_cast<T*>(state), sums.get(), room.span().data(),
               parallel);

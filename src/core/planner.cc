@@ -59,8 +59,10 @@ Work work_of(const Problem& p) {
 }
 
 std::int64_t state_bytes(const Problem& p, Direction direction) {
-  const LinearPlan plan =
-      plan_linear(p, p.compute == DType::kF64 ? strip_f64() : strip_f32(), 1);
+  const LinearPlan plan = plan_linear(
+      p,
+      p.compute == DType::kF64 ? strip_width<double>() : strip_width<float>(),
+      1);
   const std::int64_t states = direction == Direction::kForward ? 1 : 2;
   return plan.state() * states * static_cast<std::int64_t>(size_of(p.compute));
 }
@@ -136,7 +138,8 @@ double predict_dense(const Problem& p, const PathCost& cost) {
 double predict_linear(const Problem& p, Direction direction,
                       const PathCost& cost) {
   const Work work = work_of(p);
-  const int strip = p.compute == DType::kF64 ? strip_f64() : strip_f32();
+  const int strip =
+      p.compute == DType::kF64 ? strip_width<double>() : strip_width<float>();
   const LinearPlan plan = plan_linear(p, strip, 1);
   const auto widths = static_cast<double>(p.d + p.e);
   const double tokens = work.queries + work.keys;

@@ -130,8 +130,8 @@ TEST_F(Target, ABetterOneHasNoNarrowerStrips) {
   for (const std::string& name : supported_targets()) {
     SCOPED_TRACE(name);
     force_target(name);
-    EXPECT_LE(strip_f64(), width);
-    width = strip_f64();
+    EXPECT_LE(strip_width<double>(), width);
+    width = strip_width<double>();
   }
 }
 

@@ -43,16 +43,4 @@ template <typename T>
 void apply_state(const Problem& problem, T* state, T* sums,
                  std::byte* workspace, Parallel& parallel);
 
-// For callers that choose the type at run time.
-inline constexpr auto strip_f32 = strip_width<float>;
-inline constexpr auto strip_f64 = strip_width<double>;
-inline constexpr auto forward_f32 = dense_forward<float>;
-inline constexpr auto forward_f64 = dense_forward<double>;
-inline constexpr auto backward_f32 = dense_backward<float>;
-inline constexpr auto backward_f64 = dense_backward<double>;
-inline constexpr auto linear_forward_f32 = linear_forward<float>;
-inline constexpr auto linear_forward_f64 = linear_forward<double>;
-inline constexpr auto linear_backward_f32 = linear_backward<float>;
-inline constexpr auto linear_backward_f64 = linear_backward<double>;
-
 }  // namespace polyattn

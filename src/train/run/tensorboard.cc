@@ -213,8 +213,8 @@ void EventWriter::record(const base::Json& record) {
   if (kind == "diverged") return;
   for (const auto& [key, value] : record.items()) {
     if (key == "kind" || key == "step") continue;
-    add_scalars(*this, record.at("step").get<std::int64_t>(), kind + "/" + key,
-                value);
+    add_scalars(*this, record.at("step").get<std::int64_t>(),
+                fmt::format("{}/{}", kind, key), value);
   }
 }
 
