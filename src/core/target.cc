@@ -12,8 +12,10 @@
 namespace polyattn {
 namespace {
 
+// Asked for once: Highway asks the processor each time, which takes tens of
+// microseconds on a virtual machine, and every call of a kernel comes here.
 std::int64_t runnable() {
-  const std::int64_t both = hwy::SupportedTargets() & HWY_TARGETS;
+  static const std::int64_t both = hwy::SupportedTargets() & HWY_TARGETS;
   return both != 0 ? both : HWY_STATIC_TARGET;
 }
 

@@ -51,11 +51,6 @@ inline constexpr int kTileRows = POLYATTN_REGISTERS >= 32 ? 12
                                  : NV == 1                ? 8
                                                           : 6;
 
-// Rows of the largest tile below that. With 12 there is none of 9 to 11: two
-// of half the size, two vectors wide, have the eight chains that are needed.
-template <int NV>
-inline constexpr int kEndRows = kTileRows<NV> == 12 ? 8 : kTileRows<NV> - 1;
-
 // After the parameters of a lambda in a kernel: compiled for the target, and
 // never a call, so that what it captures stays in registers.
 #ifndef POLYATTN_LAMBDA
@@ -188,7 +183,7 @@ HWY_INLINE void AnyTile(std::int64_t rows, std::int64_t depth,
                         const Operands<T>& p, bool accumulate) {
   constexpr int kMost = kTileRows<NV>;
   if (rows == kMost) return Tile<kMost, NV, W>(depth, p, accumulate);
-  EndTile<kEndRows<NV>, NV, W>(rows, depth, p, accumulate);
+  EndTile<kMost - 1, NV, W>(rows, depth, p, accumulate);
 }
 
 // How many rows the next tile takes: all it can, unless that would leave an
@@ -197,7 +192,7 @@ template <int NV>
 HWY_INLINE std::int64_t NextRows(std::int64_t left) {
   constexpr std::int64_t kMost = kTileRows<NV>;
   if (left >= kMost + 5 || left == kMost) return kMost;
-  return left > kEndRows<NV> ? (left + 1) / 2 : left;
+  return left > kMost ? (left + 1) / 2 : left;
 }
 
 // All rows of a product with one panel of B; `next` takes a step at each tile.
