@@ -2,7 +2,7 @@
 // a body, and streams of events.
 //
 // One loop over poll() holds every connection, so that a client that sends
-// slowly, reads slowly or stays for ever keeps nobody else waiting, and
+// slowly, reads slowly or never leaves keeps nobody else waiting, and
 // stopping waits for nobody.
 #pragma once
 

@@ -52,7 +52,7 @@ struct Ascent {
 // The gradient of the squared norm with respect to the scores is
 // p_k (g_k - sum_j p_j g_j), g = d/dp. The climb goes along g_k - sum_j p_j
 // g_j, which has the same signs, hence leads upwards too, but does not fade
-// where a weight must vanish: there the plain gradient would take for ever.
+// where a weight must vanish: there the plain gradient would never arrive.
 Ascent ascent(SoftmaxNorm norm, std::span<const double> scores) {
   const std::vector<double> p = softmax_row(scores);
   double sum_sq = 0;

@@ -196,7 +196,7 @@ TEST(Server, WhoNeverEndsItsRequestIsLeft) {
   EXPECT_EQ(silent.rest(), "");
 }
 
-// Or a byte now and then would hold a connection for ever.
+// Or a byte now and then would hold a connection without end.
 TEST(Connection, BytesDoNotProlongTheTimeForARequest) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
