@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -57,12 +58,9 @@ void AtomicFile::create_temporary() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse(errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              bytes.size());
+  if (!write_all(file_.get(), text).empty()) refuse(errno);
 }
 
 void AtomicFile::commit() {

@@ -33,16 +33,9 @@ int run_work(const std::function<void(ChildProcess::Out&)>& work, int file) {
 
 // A parent that does not listen any more is no reason to fail.
 void ChildProcess::Out::send(const Json& message) {
-  const std::string line =
-      message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::size_t sent = 0;
-  while (sent < line.size()) {
-    const ssize_t count =
-        ::write(file_, line.data() + sent, line.size() - sent);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    sent += static_cast<std::size_t>(count);
-  }
+  write_all(
+      file_,
+      message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 ChildProcess::ChildProcess(const std::function<void(Out&)>& work) {

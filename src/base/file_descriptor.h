@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace polyattn::base {
@@ -30,5 +33,17 @@ class FileDescriptor {
  private:
   int value_ = -1;
 };
+
+// What could not be written: all of it is there if that is empty, and else
+// errno says why.
+inline std::string_view write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return bytes;
+}
 
 }  // namespace polyattn::base

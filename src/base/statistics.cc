@@ -52,6 +52,66 @@ double student_tail(double t, double degrees) {
   return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
 }
 
+// Where a tail that falls from 1 to 0 passes `wanted`, by false position: the
+// end that stays counts half the next time (Illinois), so that both move.
+template <typename Tail>
+double where_tail_is(double wanted, Tail tail) {
+  constexpr double kTolerance = 1e-15;
+  double low = 0, above = 1 - wanted;
+  double high = 1, below = tail(high) - wanted;
+  while (below > 0) {
+    low = high;
+    above = below;
+    high *= 2;
+    below = tail(high) - wanted;
+  }
+  int stayed = 0;  // -1: low, 1: high
+  for (double last = high;;) {
+    const double middle = (low * below - high * above) / (below - above);
+    if (std::abs(middle - last) <= kTolerance * middle) return middle;
+    last = middle;
+    const double excess = tail(middle) - wanted;
+    if (excess > 0) {
+      low = middle;
+      above = excess;
+      if (stayed == 1) below /= 2;
+      stayed = 1;
+    } else {
+      high = middle;
+      below = excess;
+      if (stayed == -1) above /= 2;
+      stayed = -1;
+    }
+  }
+}
+
+// Points and weights of an expectation over s, where degrees s^2 is
+// chi-squared: the trapezoidal rule in log s, whose error falls exponentially
+// because the density is analytic and vanishes at both ends.
+struct ScaleRule {
+  std::vector<double> points, weights;
+};
+
+ScaleRule scale_rule(double degrees) {
+  constexpr double kNegligible = 30;  // e^-30 is 1e-13
+  const double low = -kNegligible / degrees - 9 / std::sqrt(degrees);
+  const double high =
+      std::log1p(2 * kNegligible / degrees + 9 / std::sqrt(degrees)) / 2 +
+      4.5 / std::sqrt(degrees);
+  const double step = std::min(0.2, 0.35 / std::sqrt(degrees));
+  const double front = std::log(2) + degrees / 2 * std::log(degrees / 2) -
+                       std::lgamma(degrees / 2);
+  ScaleRule rule;
+  for (double y = low; y < high; y += step) {
+    const double s = std::exp(y);
+    const double weight = step * std::exp(front + degrees * (y - s * s / 2));
+    if (weight < 1e-17) continue;
+    rule.points.push_back(s);
+    rule.weights.push_back(weight);
+  }
+  return rule;
+}
+
 double quantile(const std::vector<double>& sorted, double p) {
   const double position = p * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(position));
@@ -84,26 +144,47 @@ double student_t(double confidence, int degrees_of_freedom) {
         "are less than 1",
         confidence, degrees_of_freedom));
   }
-  const double degrees = degrees_of_freedom;
-  const double tail = 1 - confidence;
-  double low = 0, high = 1;
-  while (student_tail(high, degrees) > tail) {
-    low = high;
-    high *= 2;
-  }
-  // The tail falls steadily: halve until the doubles between them are used up.
-  for (;;) {
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) return middle;
-    (student_tail(middle, degrees) > tail ? low : high) = middle;
-  }
+  return where_tail_is(1 - confidence, [&](double t) {
+    return student_tail(t, degrees_of_freedom);
+  });
 }
 
-double sampling_error(double share, std::int64_t count) {
-  constexpr double kZ = 1.959963984540054;  // 97.5 % of the normal distribution
+double maximum_modulus(double confidence, int count,
+                       double degrees_of_freedom) {
+  if (!(confidence > 0 && confidence < 1) || count < 1 ||
+      !(degrees_of_freedom >= 1)) {
+    throw std::invalid_argument(fmt::format(
+        "[maximum_modulus] confidence {} is not in (0, 1), or count {} or "
+        "degrees of freedom {} are less than 1",
+        confidence, count, degrees_of_freedom));
+  }
+  const auto exceeds = [&](double t) {
+    return 1 - std::pow(std::erf(t * M_SQRT1_2), count);
+  };
+  if (std::isinf(degrees_of_freedom)) {
+    return where_tail_is(1 - confidence, exceeds);
+  }
+  const ScaleRule rule = scale_rule(degrees_of_freedom);
+  return where_tail_is(1 - confidence, [&](double t) {
+    double tail = 0;
+    for (std::size_t i = 0; i < rule.points.size(); ++i) {
+      tail += rule.weights[i] * exceeds(t * rule.points[i]);
+    }
+    return tail;
+  });
+}
+
+double variance_ratio_tail(double ratio, int degrees_above, int degrees_below) {
+  const double above = degrees_above, below = degrees_below;
+  return incomplete_beta(below / 2, above / 2, below / (below + above * ratio));
+}
+
+double sampling_error(double share, std::int64_t count, int comparisons) {
+  const double z = maximum_modulus(0.95, comparisons,
+                                   std::numeric_limits<double>::infinity());
   const double n = static_cast<double>(count);
-  return kZ / (1 + kZ * kZ / n) *
-         std::sqrt(share * (1 - share) / n + kZ * kZ / (4 * n * n));
+  return z / (1 + z * z / n) *
+         std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
 }
 
 Spread spread_of(std::vector<double> values) {

@@ -2,18 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 
 #include "base/atomic_file.h"
-#include "base/file_descriptor.h"
 
 namespace polyattn::base {
 namespace {
@@ -75,16 +75,6 @@ Destination destination_of(const fs::path& path) {
   refuse_to_write(path, ELOOP);
 }
 
-void write_through(const FileDescriptor& file, const fs::path& path,
-                   std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse_to_write(path, errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 bool can_be_written(const Destination& destination) {
   if (destination.descriptor >= 0) {
     const int flags = ::fcntl(destination.descriptor, F_GETFL);
@@ -99,30 +89,37 @@ bool can_be_written(const Destination& destination) {
 
 }  // namespace
 
-std::string read_text_file(const fs::path& path, std::size_t max_bytes) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (!fs::exists(status)) {
-    refuse_file(path, error ? error.message() : std::strerror(ENOENT));
+FileDescriptor open_regular_file(const fs::path& path) {
+  // Without O_NONBLOCK a pipe would be waited for.
+  FileDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
+    refuse_file(path, std::strerror(errno));
   }
-  if (!fs::is_regular_file(status)) refuse_file(path, "not a file");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse_file(path, std::strerror(errno));
-  // One more than allowed: the size may have changed since, or be a lie.
-  std::string text;
+  if (!S_ISREG(status.st_mode)) refuse_file(path, "not a file");
+  return file;
+}
+
+std::string read_open_file(const FileDescriptor& file, const fs::path& path,
+                           std::size_t max_bytes) {
   constexpr std::size_t kPiece = 1 << 16;
-  while (file && text.size() <= max_bytes) {
+  std::string text;
+  // One more than allowed: the size may change on the way, or be a lie.
+  while (text.size() <= max_bytes) {
     const std::size_t had = text.size();
     text.resize(had + kPiece);
-    file.read(text.data() + had, kPiece);
-    text.resize(had + static_cast<std::size_t>(file.gcount()));
+    const ssize_t got = ::read(file.get(), text.data() + had, kPiece);
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse_file(path, std::strerror(errno));
+    if (got == 0) return text;
   }
-  if (file.bad()) refuse_file(path, "the system could not read it");
-  if (text.size() > max_bytes) {
-    refuse_file(path, fmt::format("it has more than {} bytes", max_bytes));
-  }
-  return text;
+  refuse_file(path, fmt::format("it has more than {} bytes", max_bytes));
+}
+
+std::string read_text_file(const fs::path& path, std::size_t max_bytes) {
+  return read_open_file(open_regular_file(path), path, max_bytes);
 }
 
 void write_text_file(const fs::path& path, std::string_view text) {
@@ -139,7 +136,7 @@ void write_text_file(const fs::path& path, std::string_view text) {
           ? ::fcntl(destination.descriptor, F_DUPFD_CLOEXEC, 0)
           : ::open(destination.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.is_open()) refuse_to_write(path, errno);
-  write_through(file, path, text);
+  if (!write_all(file.get(), text).empty()) refuse_to_write(path, errno);
 }
 
 void check_writable(const fs::path& path) {

@@ -6,10 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_descriptor.h"
+
 namespace polyattn::base {
 
-// Throws std::runtime_error: "cannot read path: why", also if it is no regular
-// file or has more bytes than that.
+// These throw std::runtime_error: "cannot read path: why", also if it is no
+// regular file (a pipe is not waited for) or has more bytes than that.
+FileDescriptor open_regular_file(const std::filesystem::path& path);
+std::string read_open_file(const FileDescriptor& file,
+                           const std::filesystem::path& path,
+                           std::size_t max_bytes);
 std::string read_text_file(const std::filesystem::path& path,
                            std::size_t max_bytes);
 

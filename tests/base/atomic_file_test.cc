@@ -6,32 +6,24 @@
 #include <sys/stat.h>
 
 #include <csignal>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 
 namespace polyattn::base {
 namespace {
 
+using test::message_of;
 using test::read_text;
 using test::TemporaryFolder;
 using test::write_text;
 
 std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::system_error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // Makes every write beyond this size of a file fail, as a full disk would.
@@ -104,7 +96,7 @@ TEST(AtomicFile, LeavesTheOldContentWhenAWriteFails) {
   const TemporaryFolder folder;
   write_text(folder / "a", "old");
   const std::string path = (folder / "a").string();
-  const std::string message = message_of([&] {
+  const std::string message = message_of<std::system_error>([&] {
     const FileSizeLimit limit(1000);
     AtomicFile file(path);
     // The first part fits, the second fits in part.
@@ -122,7 +114,8 @@ TEST(AtomicFile, RefusesWhereItCannotWrite) {
   write_text(folder / "file", "old");
   std::filesystem::create_directory(folder / "folder");
   const auto message = [&](const std::string& name) {
-    return message_of([&] { const AtomicFile file(folder / name); });
+    return message_of<std::system_error>(
+        [&] { const AtomicFile file(folder / name); });
   };
   const auto expected = [&](const std::string& name, const std::string& why) {
     return "cannot write " + (folder / name).string() + ": " + why;

@@ -4,17 +4,13 @@
 
 #include "base/message.h"
 #include "base/program.h"
+#include "support/message_of.h"
 
 namespace polyattn::base {
 namespace duration_test {
 
 std::string refusal(const char* text) {
-  try {
-    parse_duration(text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<UsageError>([&] { parse_duration(text); });
 }
 
 TEST(Duration, IsReadAsPeopleWriteIt) {

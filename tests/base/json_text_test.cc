@@ -5,16 +5,13 @@
 
 #include <string>
 
+#include "support/message_of.h"
+
 namespace polyattn::base {
 namespace json_text_test {
 
 std::string message_of(const std::string& text) {
-  try {
-    parse_json(text);
-  } catch (const JsonError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<JsonError>([&] { parse_json(text); });
 }
 
 std::string repeated(int count, const std::string& text) {

@@ -6,30 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <functional>
 #include <future>
 #include <stdexcept>
 #include <string>
 
 #include "base/file_descriptor.h"
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 
 namespace polyattn::base {
 namespace text_file_test {
 
 namespace fs = std::filesystem;
+using test::message_of;
 using test::read_text;
 using test::TemporaryFolder;
 using test::write_text;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 void check_and_write(const fs::path& path, std::string_view text) {
   check_writable(path);
@@ -150,9 +142,15 @@ TEST(WriteTextFile, RefusesWhatCheckWritableRefuses) {
         (folder / "loop").string(), (folder / "nowhere").string(),
         own_descriptor(readable), std::string("/dev/fd/123456789")}) {
     const std::string start = "cannot write ";
-    EXPECT_EQ(message_of([&] { check_writable(path); }).find(start), 0U)
+    EXPECT_EQ(message_of<std::runtime_error>([&] {
+                check_writable(path);
+              }).find(start),
+              0U)
         << path;
-    EXPECT_EQ(message_of([&] { write_text_file(path, "new"); }).find(start), 0U)
+    EXPECT_EQ(message_of<std::runtime_error>([&] {
+                write_text_file(path, "new");
+              }).find(start),
+              0U)
         << path;
   }
   EXPECT_EQ(read_text(folder / "file"), "old");

@@ -9,36 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/compare_outputs.h"
 #include "core/error_bound.h"
 #include "core/kernel_cases.h"
 #include "core/random_inputs.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_nan_where;
-using test::expect_within;
-using test::Extra;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::kNaN;
-using test::light;
-using test::Outputs;
-using test::run_kernels;
-
-void expect_gradients(const Outputs& got, const Outputs& want,
-                      const Outputs& bound) {
-  expect_within("dq", got.dq, want.dq, bound.dq);
-  expect_within("dk", got.dk, want.dk, bound.dk);
-  expect_within("dv", got.dv, want.dv, bound.dv);
-  EXPECT_TRUE(got.dq.padding_untouched());
-  EXPECT_TRUE(got.dk.padding_untouched());
-  EXPECT_TRUE(got.dv.padding_untouched());
-}
 
 void expect_right(const Case& c, const std::vector<std::string>& targets) {
   SCOPED_TRACE(::testing::PrintToString(c));
@@ -50,26 +27,13 @@ void expect_right(const Case& c, const std::vector<std::string>& targets) {
   });
 }
 
-class Backward : public ::testing::TestWithParam<int> {
- protected:
-  std::string formula() const { return test::kFormulas[GetParam()]; }
-};
+class Backward : public EveryFormula {};
 
-INSTANTIATE_TEST_SUITE_P(Formula, Backward,
-                         ::testing::Range(0, test::kFormulaCount));
+INSTANTIATE_TEST_SUITE_P(Formula, Backward, ::testing::Range(0, kFormulaCount));
 
 TEST_P(Backward, EveryStructureTypeAndTarget) {
-  int turn = GetParam();
-  for (int structure = 0; structure < test::kStructures; ++structure) {
-    for (const test::Types& types : test::kTypes) {
-      ++turn;
-      if (light() && turn % 4 != 0) continue;
-      Case c = test::with_structure(test::small_case(turn), structure, turn);
-      c.formula = formula();
-      c.dtype = types.dtype, c.compute = types.compute;
-      expect_right(c, supported_targets());
-    }
-  }
+  for (const Case& c : structure_cases(GetParam()))
+    expect_right(c, supported_targets());
 }
 
 TEST_P(Backward, TheBoundIsSharp) {
@@ -85,18 +49,17 @@ TEST_P(Backward, TheBoundIsSharp) {
     const Outputs want = instance.reference();
     const Outputs bound = error_bound(instance, want, type);
     const double ratio = type == DType::kF32 ? 0x1p-10 : 0x1p-39;
-    test::expect_sharp("dq", want.dq, bound.dq, ratio);
-    test::expect_sharp("dk", want.dk, bound.dk, ratio);
-    test::expect_sharp("dv", want.dv, bound.dv, ratio);
+    expect_sharp("dq", want.dq, bound.dq, ratio);
+    expect_sharp("dk", want.dk, bound.dk, ratio);
+    expect_sharp("dv", want.dv, bound.dv, ratio);
   }
 }
 
 TEST_P(Backward, AwkwardShapes) {
-  for (const Case& c : test::awkward_cases(GetParam()))
+  for (const Case& c : awkward_cases(GetParam()))
     expect_right(c, targets_for(c));
 }
 
-// Any gradients may be asked for, and those that are come out the same.
 TEST_P(Backward, EverySubsetOfTheGradients) {
   const Case c{.heads = 4,
                .kv_heads = 2,
@@ -111,20 +74,7 @@ TEST_P(Backward, EverySubsetOfTheGradients) {
   const Instance instance(c);
   for_each_target(supported_targets(), [&](const std::string&) {
     const Outputs all = run_kernels(instance, c.dtype);
-    for (int wanted = 0; wanted < 8; ++wanted) {
-      SCOPED_TRACE(wanted);
-      SerialParallel serial;
-      Outputs out = instance.outputs(c.dtype);
-      const Outputs fresh = instance.outputs(c.dtype);
-      AttentionGradients gradients = out.gradients();
-      if (!(wanted & 1)) gradients.dq.reset();
-      if (!(wanted & 2)) gradients.dk.reset();
-      if (!(wanted & 4)) gradients.dv.reset();
-      run_backward(instance, all, gradients, serial);
-      EXPECT_EQ(out.dq.bytes, (wanted & 1 ? all : fresh).dq.bytes);
-      EXPECT_EQ(out.dk.bytes, (wanted & 2 ? all : fresh).dk.bytes);
-      EXPECT_EQ(out.dv.bytes, (wanted & 4 ? all : fresh).dv.bytes);
-    }
+    expect_every_subset(instance, c.dtype, all);
   });
 }
 
@@ -135,9 +85,7 @@ TEST_P(Backward, OutputIsReadForSumAlone) {
   Outputs got = instance.outputs(DType::kF32);
   attention_backward(instance.inputs(), instance.config(),
                      {instance.d_o.tensor, {}, want.rows}, got.gradients());
-  EXPECT_EQ(got.dq.bytes, want.dq.bytes);
-  EXPECT_EQ(got.dk.bytes, want.dk.bytes);
-  EXPECT_EQ(got.dv.bytes, want.dv.bytes);
+  expect_same_gradients(got, want);
 }
 
 // What people write in a 16-bit type, one head: every matrix (scores, weights,
@@ -267,7 +215,7 @@ TEST_P(Backward, HalfPrecisionIsNoWorseThanPlain) {
 
 // It must reach its own row of dq and every key, and no other row.
 TEST_P(Backward, NanInAnOutputGradientStaysInItsRow) {
-  for (const test::Types& types : test::kTypes) {
+  for (const Types& types : kTypes) {
     const Case c{.n = 41,
                  .m = 20,
                  .d = 9,
@@ -296,12 +244,7 @@ TEST(BackwardExtremes, SoftmaxOfHugeScoresIsRight) {
                  .causal = Causal::kLast,
                  .scale = scale};
     Instance instance(c);
-    for_each_index(instance.q.tensor.size, [&](const Extents& x) {
-      instance.q.set(x, x[2] % 3 == 0 ? -1 : 1);
-    });
-    for_each_index(instance.k.tensor.size, [&](const Extents& x) {
-      instance.k.set(x, static_cast<double>(x[2] * 7 % 16) / 8 - 1);
-    });
+    take_few_values(instance);
     const Outputs want = instance.reference();
     const Outputs bound = error_bound(instance, want, c.dtype);
     for_each_target(supported_targets(), [&](const std::string&) {
@@ -311,4 +254,4 @@ TEST(BackwardExtremes, SoftmaxOfHugeScoresIsRight) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

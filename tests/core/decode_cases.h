@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compare_outputs.h"
 #include "core/kernel_cases.h"
 #include "core/random_inputs.h"
 #include "polyattn/decode.h"
@@ -80,10 +81,6 @@ inline Numbers pieces_of(std::int64_t total, std::int64_t piece) {
   for (; total > 0; total -= pieces.back())
     pieces.push_back(std::min(piece, total));
   return pieces;
-}
-
-inline bool same_bits(const Buffer& a, const Buffer& b) {
-  return a.bytes == b.bytes;
 }
 
 }  // namespace polyattn::test

@@ -14,22 +14,10 @@
 #include <vector>
 
 #include "core/decode_cases.h"
+#include "support/message_of.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::for_each_index;
-using test::Instance;
-using test::kNaN;
-using test::new_state;
-using test::Numbers;
-using test::pieces_of;
-using test::read_pieces;
-using test::same_bits;
-using test::text_case;
 
 // A text in a cache, and one in sums.
 const std::pair<const char*, DecodeMode> kKinds[] = {
@@ -416,23 +404,18 @@ struct Overflow {
 
 TEST(DecodeErrors, SumsThatOverflowThrowWithAdvice) {
   const Overflow overflow;
-  try {
-    static_cast<void>(overflow.run(new_state(overflow.c)));
-    FAIL() << "no overflow";
-  } catch (const std::overflow_error& error) {
-    const std::string what = error.what();
-    EXPECT_NE(what.find("[decode]"), std::string::npos) << what;
-    EXPECT_NE(what.find("x^2/sqrt(N)"), std::string::npos) << what;
-    EXPECT_NE(what.find("f32"), std::string::npos) << what;
-    EXPECT_NE(what.find("decode with a cache"), std::string::npos) << what;
-    EXPECT_NE(what.find("f64"), std::string::npos) << what;
+  const std::string what = message_of<std::overflow_error>(
+      [&] { static_cast<void>(overflow.run(new_state(overflow.c))); });
+  for (const char* part :
+       {"[decode]", "x^2/sqrt(N)", "f32", "decode with a cache", "f64"}) {
+    EXPECT_TRUE(contains(what, part)) << what;
   }
 }
 
 // What the advice says helps.
 TEST(DecodeErrors, ACacheOrF64DoesNotOverflow) {
   const Overflow overflow;
-  const test::Outputs want = overflow.instance.reference();
+  const Outputs want = overflow.instance.reference();
   Case wide = overflow.c;
   wide.compute = DType::kF64;
   const auto expect_right = [&](DecodeState state) {
@@ -464,4 +447,4 @@ TEST(DecodeErrors, NanInATokenIsInAllThatFollow) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

@@ -16,25 +16,8 @@
 #include "core/linear_bound.h"
 #include "core/thread_parallel.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_within;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::light;
-using test::new_state;
-using test::Numbers;
-using test::Outputs;
-using test::pieces_of;
-using test::read_pieces;
-using test::TaskOrder;
-using test::text_case;
-using test::ThreadParallel;
 
 constexpr int kFormulaCount = 13;
 const std::string kFormulas[kFormulaCount] = {
@@ -101,8 +84,8 @@ class Decode : public ::testing::TestWithParam<int> {
     c.strided = turn % 3 == 1;
     if (turn % 5 == 2) c.scale = -0.4;
     c.seed = static_cast<std::uint64_t>(turn) + 1;
-    c.dtype = test::kTypes[turn % 8].dtype;
-    c.compute = test::kTypes[turn % 8].compute;
+    c.dtype = kTypes[turn % 8].dtype;
+    c.compute = kTypes[turn % 8].compute;
     return c;
   }
 };
@@ -255,4 +238,4 @@ TEST_P(Decode, AppendIsAStepWithoutResult) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

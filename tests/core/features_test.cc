@@ -17,12 +17,8 @@
 #include "core/problem.h"
 #include "core/random_inputs.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::Case;
-using test::Extra;
-using test::Instance;
 
 using Word = std::vector<std::int64_t>;
 
@@ -285,4 +281,4 @@ TEST(LinearObstacle, MasksOfHeads) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

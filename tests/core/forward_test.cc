@@ -12,20 +12,8 @@
 #include "core/kernel_cases.h"
 #include "core/random_inputs.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_nan_where;
-using test::expect_within;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::kNaN;
-using test::light;
-using test::Outputs;
 
 // A case, what is right, and how far off a kernel may be.
 struct Answer {
@@ -62,23 +50,11 @@ void expect_right(const Case& c, const std::vector<std::string>& targets) {
   });
 }
 
-class Forward : public ::testing::TestWithParam<int> {
- protected:
-  std::string formula() const { return test::kFormulas[GetParam()]; }
-};
+class Forward : public EveryFormula {};
 
 TEST_P(Forward, EveryStructureTypeAndTarget) {
-  int turn = GetParam();
-  for (int structure = 0; structure < test::kStructures; ++structure) {
-    for (const test::Types& types : test::kTypes) {
-      ++turn;
-      if (light() && turn % 4 != 0) continue;
-      Case c = test::with_structure(test::small_case(turn), structure, turn);
-      c.formula = formula();
-      c.dtype = types.dtype, c.compute = types.compute;
-      expect_right(c, supported_targets());
-    }
-  }
+  for (const Case& c : structure_cases(GetParam()))
+    expect_right(c, supported_targets());
 }
 
 TEST_P(Forward, TheBoundIsSharp) {
@@ -91,7 +67,7 @@ TEST_P(Forward, TheBoundIsSharp) {
                              .dtype = type,
                              .compute = type});
     const double ratio = type == DType::kF32 ? 0x1p-13 : 0x1p-42;
-    test::expect_sharp("o", answer.want.o, answer.bound.o, ratio);
+    expect_sharp("o", answer.want.o, answer.bound.o, ratio);
     const AttentionStats& want = answer.want.stats[0];
     const AttentionStats& bound = answer.bound.stats[0];
     EXPECT_LT(bound.weight_sq, ratio * want.weight_sq);
@@ -101,12 +77,11 @@ TEST_P(Forward, TheBoundIsSharp) {
 }
 
 TEST_P(Forward, AwkwardShapes) {
-  for (const Case& c : test::awkward_cases(GetParam()))
+  for (const Case& c : awkward_cases(GetParam()))
     expect_right(c, targets_for(c));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formula, Forward,
-                         ::testing::Range(0, test::kFormulaCount));
+INSTANTIATE_TEST_SUITE_P(Formula, Forward, ::testing::Range(0, kFormulaCount));
 
 // What people write in a 16-bit type: scores, weights and output rounded to it,
 // each sum in f32.
@@ -194,7 +169,7 @@ Outputs run(const Instance& instance, DType storage) {
 }
 
 TEST_P(Forward, NanInAQueryStaysInItsRow) {
-  for (const test::Types& types : test::kTypes) {
+  for (const Types& types : kTypes) {
     const Case c{.n = 41,
                  .m = 150,
                  .d = 9,
@@ -214,7 +189,7 @@ TEST_P(Forward, NanInAQueryStaysInItsRow) {
 }
 
 TEST_P(Forward, NanInAValueStaysInItsColumn) {
-  for (const test::Types& types : test::kTypes) {
+  for (const Types& types : kTypes) {
     const Case c{.n = 20,
                  .m = 130,
                  .d = 5,
@@ -236,7 +211,7 @@ TEST_P(Forward, NanInAValueStaysInItsColumn) {
 
 // Scores of about 1e14, so x^3 overflows f32, and 16-bit types sooner.
 TEST(ForwardExtremes, OverflowIsCountedAsItIsInTheOutput) {
-  for (const test::Types& types : test::kTypes) {
+  for (const Types& types : kTypes) {
     Case c{.heads = 2,
            .kv_heads = 2,
            .n = 35,
@@ -261,7 +236,7 @@ TEST(ForwardExtremes, OverflowIsCountedAsItIsInTheOutput) {
 
 // exp(1e4) is far beyond any type; only differences matter.
 TEST(ForwardExtremes, SoftmaxOfHugeScoresIsRight) {
-  for (const test::Types& types : test::kTypes) {
+  for (const Types& types : kTypes) {
     for (const double scale : {1e4, -1e4}) {
       const Case c{.n = 40,
                    .m = 300,
@@ -273,13 +248,7 @@ TEST(ForwardExtremes, SoftmaxOfHugeScoresIsRight) {
                    .scale = scale};
       SCOPED_TRACE(::testing::PrintToString(c));
       Instance instance(c);
-      // Few values, exact in every type, so that the tops are well apart.
-      for_each_index(instance.q.tensor.size, [&](const Extents& x) {
-        instance.q.set(x, x[2] % 3 == 0 ? -1 : 1);
-      });
-      for_each_index(instance.k.tensor.size, [&](const Extents& x) {
-        instance.k.set(x, static_cast<double>(x[2] * 7 % 16) / 8 - 1);
-      });
+      take_few_values(instance);
       const Outputs want = Answer::forward(instance);
       const Outputs bound = error_bound(instance, want, c.dtype);
       for_each_target(supported_targets(), [&](const std::string&) {
@@ -292,4 +261,4 @@ TEST(ForwardExtremes, SoftmaxOfHugeScoresIsRight) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

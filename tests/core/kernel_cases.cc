@@ -84,4 +84,29 @@ std::vector<std::string> targets_for(const Case& c) {
   return names;
 }
 
+std::vector<Case> structure_cases(int formula) {
+  std::vector<Case> cases;
+  int turn = formula;
+  for (int structure = 0; structure < kStructures; ++structure) {
+    for (const Types& types : kTypes) {
+      ++turn;
+      if (light() && turn % 4 != 0) continue;
+      Case c = with_structure(small_case(turn), structure, turn);
+      c.formula = kFormulas[formula];
+      c.dtype = types.dtype, c.compute = types.compute;
+      cases.push_back(c);
+    }
+  }
+  return cases;
+}
+
+void take_few_values(Instance& instance) {
+  for_each_index(instance.q.tensor.size, [&](const Extents& x) {
+    instance.q.set(x, x[2] % 3 == 0 ? -1 : 1);
+  });
+  for_each_index(instance.k.tensor.size, [&](const Extents& x) {
+    instance.k.set(x, static_cast<double>(x[2] * 7 % 16) / 8 - 1);
+  });
+}
+
 }  // namespace polyattn::test

@@ -36,12 +36,17 @@ inline void run_backward(const Instance& instance, const Outputs& forward,
                      workspace, parallel);
 }
 
+inline Outputs run_kernels(const Instance& instance, DType storage,
+                           Parallel& parallel) {
+  Outputs out = instance.outputs(storage);
+  run_forward(instance, out.results(), parallel);
+  run_backward(instance, out, out.gradients(), parallel);
+  return out;
+}
+
 inline Outputs run_kernels(const Instance& instance, DType storage) {
   SerialParallel serial;
-  Outputs out = instance.outputs(storage);
-  run_forward(instance, out.results(), serial);
-  run_backward(instance, out, out.gradients(), serial);
-  return out;
+  return run_kernels(instance, storage, serial);
 }
 
 // POLYATTN_TEST_LIGHT=1, which the sanitizer stages set, asks for fewer shapes.
@@ -82,6 +87,12 @@ inline const std::string kFormulas[kFormulaCount] = {
     "relu^2/N",
     "relu^3/sum"};
 
+// A suite with a case for each of them.
+class EveryFormula : public ::testing::TestWithParam<int> {
+ protected:
+  std::string formula() const { return kFormulas[GetParam()]; }
+};
+
 struct Types {
   DType dtype, compute;
 };
@@ -109,5 +120,11 @@ std::vector<std::string> targets_for(const Case& c);
 // biased, grouped, ragged, and mixtures. `turn` chooses how an extra is
 // repeated.
 Case with_structure(Case c, int structure, int turn);
+
+// Every structure with every type, of this formula.
+std::vector<Case> structure_cases(int formula);
+
+// Few values, exact in every type, so that the largest scores are well apart.
+void take_few_values(Instance& instance);
 
 }  // namespace polyattn::test

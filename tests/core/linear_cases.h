@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
+#include "core/compare_outputs.h"
 #include "core/error_bound.h"
 #include "core/kernel_cases.h"
 #include "core/linear_bound.h"
@@ -31,6 +31,12 @@ inline const std::string kLinearFormulas[kLinearFormulaCount] = {
     "(1 - x + x^2/3 - x^4/9)/N",
     "3/N"};
 
+// A suite with a case for each of them.
+class EveryLinearFormula : public ::testing::TestWithParam<int> {
+ protected:
+  std::string formula() const { return kLinearFormulas[GetParam()]; }
+};
+
 // Forward, and backward with what forward gave. A call that wants statistics
 // would not be linear.
 inline Outputs run_linear(const Instance& instance, DType storage,
@@ -44,31 +50,6 @@ inline Outputs run_linear(const Instance& instance, DType storage,
 inline Outputs run_linear(const Instance& instance, DType storage) {
   SerialParallel serial;
   return run_linear(instance, storage, serial);
-}
-
-inline void expect_all_within(const Outputs& got, const Outputs& want,
-                              const Outputs& bound) {
-  expect_within("o", got.o, want.o, bound.o);
-  expect_within("dq", got.dq, want.dq, bound.dq);
-  expect_within("dk", got.dk, want.dk, bound.dk);
-  expect_within("dv", got.dv, want.dv, bound.dv);
-  expect_rows_within(got, want, bound);
-  EXPECT_TRUE(got.o.padding_untouched());
-  EXPECT_TRUE(got.dq.padding_untouched());
-  EXPECT_TRUE(got.dk.padding_untouched());
-  EXPECT_TRUE(got.dv.padding_untouched());
-}
-
-inline void expect_same_bits(const Outputs& a, const Outputs& b) {
-  EXPECT_TRUE(a.o.bytes == b.o.bytes) << "o";
-  EXPECT_TRUE(a.dq.bytes == b.dq.bytes) << "dq";
-  EXPECT_TRUE(a.dk.bytes == b.dk.bytes) << "dk";
-  EXPECT_TRUE(a.dv.bytes == b.dv.bytes) << "dv";
-  ASSERT_EQ(a.rows.size(), b.rows.size());
-  EXPECT_TRUE(a.rows.empty() ||
-              std::memcmp(a.rows.data(), b.rows.data(),
-                          a.rows.size() * sizeof(RowState)) == 0)
-      << "rows";
 }
 
 // The linear path against the reference, on these targets.

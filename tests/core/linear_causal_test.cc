@@ -14,28 +14,10 @@
 #include "core/linear_plan.h"
 #include "core/plan.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
 
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_linear;
-using test::expect_within;
-using test::Extra;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::kLinearFormulaCount;
-using test::kLinearFormulas;
-using test::light;
-using test::Outputs;
-using test::run_linear;
-
-class LinearCausal : public ::testing::TestWithParam<int> {
- protected:
-  std::string formula() const { return kLinearFormulas[GetParam()]; }
-};
+class LinearCausal : public EveryLinearFormula {};
 
 INSTANTIATE_TEST_SUITE_P(Formula, LinearCausal,
                          ::testing::Range(0, kLinearFormulaCount));
@@ -64,23 +46,13 @@ TEST_P(LinearCausal, LengthsAroundChunks) {
                    .formula = formula(),
                    .causal = causal,
                    .mask = turn % 3 == 0 ? Extra::kPadding : Extra::kAbsent,
-                   .dtype = test::kTypes[turn % 8].dtype,
-                   .compute = test::kTypes[turn % 8].compute,
+                   .dtype = kTypes[turn % 8].dtype,
+                   .compute = kTypes[turn % 8].compute,
                    .strided = turn % 7 == 0,
                    .chunk = shape.chunk};
       expect_linear(c, targets_for(c));
     }
   }
-}
-
-// Twice the bound: each of the two may be off.
-void expect_near(const char* what, const Buffer& a, const Buffer& b,
-                 const Buffer& bound) {
-  Buffer twice(DType::kF64, bound.tensor.size, bound.tensor.stride);
-  for_each_index(bound.tensor.size, [&](const Extents& x) {
-    twice.set(x, 2 * at(bound.tensor, x));
-  });
-  expect_within(what, a, b, twice);
 }
 
 TEST_P(LinearCausal, ChunksDoNotMatter) {
@@ -104,10 +76,7 @@ TEST_P(LinearCausal, ChunksDoNotMatter) {
       c.chunk = chunk;
       SCOPED_TRACE(::testing::PrintToString(c));
       const Outputs other = run_linear(Instance(c), c.dtype);
-      expect_near("o", other.o, first.o, bound.o);
-      expect_near("dq", other.dq, first.dq, bound.dq);
-      expect_near("dk", other.dk, first.dk, bound.dk);
-      expect_near("dv", other.dv, first.dv, bound.dv);
+      expect_all_near(other, first, bound, bound);
     }
   });
 }
@@ -223,4 +192,4 @@ TEST(LinearCausalRoom, IsEnoughForEveryChunk) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

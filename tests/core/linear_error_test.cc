@@ -11,20 +11,10 @@
 #include <vector>
 
 #include "core/linear_cases.h"
+#include "support/message_of.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Case;
-using test::expect_same_bits;
-using test::expect_within;
-using test::Extra;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::Outputs;
-using test::run_linear;
 
 // k^3 is beyond f32, and q k is 1 at most.
 TEST(LinearErrors, FeaturesThatOverflowAreReported) {
@@ -55,14 +45,7 @@ TEST(LinearErrors, FeaturesThatOverflowAreReported) {
     for_each_target(supported_targets(), [&](const std::string&) {
       SerialParallel serial;
       Outputs out = linear.outputs(c.dtype);
-      const auto message = [&](const auto& call) {
-        try {
-          call();
-        } catch (const std::overflow_error& error) {
-          return std::string(error.what());
-        }
-        return std::string("nothing was thrown");
-      };
+      const auto message = message_of<std::overflow_error>;
       const std::string rest =
           " features of x^3/N overflow f32 on the linear path; take the dense "
           "path, compute in f64, or make q and k smaller";
@@ -135,8 +118,8 @@ TEST(LinearErrors, InputsThatAreNotFiniteStayLinear) {
     ASSERT_NE(want.forward_tasks, dense.forward_tasks);
     ASSERT_NE(want.backward_tasks, dense.backward_tasks);
     EXPECT_EQ(taken_by(Instance(long_case(causal)), Path::kAuto), want);
-    for (const double bad : {test::kNaN, test::kInf, -test::kInf}) {
-      for (test::Buffer Instance::*input :
+    for (const double bad : {kNaN, kInf, -kInf}) {
+      for (Buffer Instance::*input :
            {&Instance::q, &Instance::k, &Instance::v, &Instance::d_o}) {
         Instance instance(long_case(causal));
         (instance.*input).set({0, 0, 700, 1}, bad);
@@ -165,23 +148,18 @@ TEST(LinearErrors, CallsWithoutALinearPathAreRefused) {
     const Instance instance(c);
     Outputs out = instance.outputs(c.dtype);
     const Outputs fresh = instance.outputs(c.dtype);
-    std::string forward, backward;
-    try {
+    const std::string forward = message_of<std::invalid_argument>([&] {
       attention_forward(instance.inputs(), instance.config(),
                         {out.o.tensor, out.rows, {}});
-    } catch (const std::invalid_argument& error) {
-      forward = error.what();
-    }
-    try {
+    });
+    const std::string backward = message_of<std::invalid_argument>([&] {
       attention_backward(instance.inputs(), instance.config(),
                          fresh.backward_inputs(instance.d_o.tensor),
                          out.gradients());
-    } catch (const std::invalid_argument& error) {
-      backward = error.what();
-    }
+    });
     expect_same_bits(out, fresh);
-    EXPECT_NE(forward.find("[attention_forward] "), std::string::npos);
-    EXPECT_NE(backward.find("[attention_backward] "), std::string::npos);
+    EXPECT_TRUE(contains(forward, "[attention_forward] "));
+    EXPECT_TRUE(contains(backward, "[attention_backward] "));
     EXPECT_THROW(
         attention_forward_workspace(instance.inputs(), instance.config(), 1),
         std::invalid_argument);
@@ -305,4 +283,4 @@ TEST(LinearErrors, AMaskWithoutRowsIsNotRead) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

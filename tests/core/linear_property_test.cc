@@ -10,56 +10,15 @@
 #include <vector>
 
 #include "core/linear_cases.h"
-#include "core/thread_parallel.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_nan_where;
-using test::expect_same_bits;
-using test::expect_within;
-using test::Extra;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::kInf;
-using test::kLinearFormulaCount;
-using test::kLinearFormulas;
-using test::kNaN;
-using test::light;
-using test::Outputs;
-using test::run_linear;
-using test::TaskOrder;
-using test::ThreadParallel;
-
-// The buffer with every value replaced by f(index).
-template <typename F>
-Buffer filled(const Buffer& like, const F& f) {
-  const Extents& size = like.tensor.size;
-  Buffer out(DType::kF64, size, contiguous_strides(size));
-  for_each_index(size, [&](const Extents& x) { out.set(x, f(x)); });
-  return out;
-}
-
-// Both may be off by their bounds.
-void expect_near(const char* what, const Buffer& a, const Buffer& b,
-                 const Buffer& a_bound, const Buffer& b_bound) {
-  expect_within(what, a, b, filled(a_bound, [&](const Extents& x) {
-                  return at(a_bound.tensor, x) + at(b_bound.tensor, x);
-                }));
-}
 
 Outputs bound_of(const Instance& instance, DType storage) {
   return linear_bound(instance, instance.reference(), storage);
 }
 
-class LinearProperty : public ::testing::TestWithParam<int> {
- protected:
-  std::string formula() const { return kLinearFormulas[GetParam()]; }
-};
+class LinearProperty : public EveryLinearFormula {};
 
 INSTANTIATE_TEST_SUITE_P(Formula, LinearProperty,
                          ::testing::Range(0, kLinearFormulaCount));
@@ -91,10 +50,10 @@ TEST_P(LinearProperty, KeysMayComeInAnyOrder) {
   for_each_target(supported_targets(), [&](const std::string&) {
     const Outputs x = run_linear(here, c.dtype);
     const Outputs y = run_linear(there, c.dtype);
-    expect_near("o", y.o, x.o, bound.o, bound.o);
-    expect_near("dq", y.dq, x.dq, bound.dq, bound.dq);
-    expect_near("dk", y.dk, shuffled(x.dk), dk, dk);
-    expect_near("dv", y.dv, shuffled(x.dv), dv, dv);
+    expect_near("o", y.o, x.o, bound.o);
+    expect_near("dq", y.dq, x.dq, bound.dq);
+    expect_near("dk", y.dk, shuffled(x.dk), dk);
+    expect_near("dv", y.dv, shuffled(x.dv), dv);
   });
 }
 
@@ -130,10 +89,10 @@ TEST_P(LinearProperty, ABatchIsOneCallForEachEntry) {
       take(to, from);
       return to;
     };
-    expect_near("o", entry(want.o, all.o), want.o, bound.o, bound.o);
-    expect_near("dq", entry(want.dq, all.dq), want.dq, bound.dq, bound.dq);
-    expect_near("dk", entry(want.dk, all.dk), want.dk, bound.dk, bound.dk);
-    expect_near("dv", entry(want.dv, all.dv), want.dv, bound.dv, bound.dv);
+    expect_near("o", entry(want.o, all.o), want.o, bound.o);
+    expect_near("dq", entry(want.dq, all.dq), want.dq, bound.dq);
+    expect_near("dk", entry(want.dk, all.dk), want.dk, bound.dk);
+    expect_near("dv", entry(want.dv, all.dv), want.dv, bound.dv);
   }
 }
 
@@ -146,10 +105,10 @@ TEST(LinearRandom, ItAgreesWithTheDensePath) {
   for (int turn = 0; turn < (light() ? 20 : 120); ++turn) {
     Case c{.n = below(130), .m = below(130), .d = 1 + below(9), .e = below(20)};
     c.seed = random();
-    c = test::with_linear_structure(c, turn % test::kLinearStructures);
+    c = with_linear_structure(c, turn % kLinearStructures);
     c.chunk = 48 * below(4);
-    c.dtype = test::kTypes[below(8)].dtype;
-    c.compute = test::kTypes[below(8)].compute;
+    c.dtype = kTypes[below(8)].dtype;
+    c.compute = kTypes[below(8)].compute;
     c.formula = "(" + std::to_string(1 + below(3));
     for (int p = 1; p <= 5; ++p)
       if (below(2) == 1)
@@ -165,10 +124,7 @@ TEST(LinearRandom, ItAgreesWithTheDensePath) {
     const Outputs b = error_bound(dense, want, c.dtype);
     const Outputs x = run_linear(linear, c.dtype);
     const Outputs y = run_linear(dense, c.dtype);
-    expect_near("o", x.o, y.o, a.o, b.o);
-    expect_near("dq", x.dq, y.dq, a.dq, b.dq);
-    expect_near("dk", x.dk, y.dk, a.dk, b.dk);
-    expect_near("dv", x.dv, y.dv, a.dv, b.dv);
+    expect_all_near(x, y, a, b);
   }
 }
 
@@ -177,8 +133,8 @@ std::vector<Case> parallel_cases(const std::string& formula, int turn) {
   std::vector<Case> list(5, Case{.d = 7,
                                  .e = 20,
                                  .formula = formula,
-                                 .dtype = test::kTypes[turn % 8].dtype,
-                                 .compute = test::kTypes[turn % 8].compute,
+                                 .dtype = kTypes[turn % 8].dtype,
+                                 .compute = kTypes[turn % 8].compute,
                                  .path = Path::kLinear});
   list[0].n = 400, list[0].m = 410, list[0].chunk = 48;
   list[0].causal = Causal::kFirst;
@@ -197,15 +153,9 @@ TEST_P(LinearProperty, ThreadsDoNotChangeABit) {
     SCOPED_TRACE(::testing::PrintToString(c));
     const Instance instance(c);
     const Outputs want = run_linear(instance, c.dtype);
-    for (const int workers : {2, 3, 7}) {
-      for (const auto order : {TaskOrder::kAscending, TaskOrder::kShuffled}) {
-        SCOPED_TRACE(std::to_string(workers) + " workers");
-        ThreadParallel parallel(workers, order);
-        expect_same_bits(run_linear(instance, c.dtype, parallel), want);
-      }
-    }
-    DefaultParallel openmp(2);
-    expect_same_bits(run_linear(instance, c.dtype, openmp), want);
+    expect_same_on_threads(want, [&](Parallel& parallel) {
+      return run_linear(instance, c.dtype, parallel);
+    });
   }
 }
 
@@ -225,20 +175,7 @@ TEST_P(LinearProperty, EverySubsetOfTheGradients) {
     const Instance instance(c);
     for_each_target(supported_targets(), [&](const std::string&) {
       const Outputs all = run_linear(instance, c.dtype);
-      const Outputs fresh = instance.outputs(c.dtype);
-      for (int wanted = 0; wanted < 8; ++wanted) {
-        SCOPED_TRACE(wanted);
-        SerialParallel serial;
-        Outputs out = instance.outputs(c.dtype);
-        AttentionGradients gradients = out.gradients();
-        if (!(wanted & 1)) gradients.dq.reset();
-        if (!(wanted & 2)) gradients.dk.reset();
-        if (!(wanted & 4)) gradients.dv.reset();
-        run_backward(instance, all, gradients, serial);
-        EXPECT_EQ(out.dq.bytes, (wanted & 1 ? all : fresh).dq.bytes);
-        EXPECT_EQ(out.dk.bytes, (wanted & 2 ? all : fresh).dk.bytes);
-        EXPECT_EQ(out.dv.bytes, (wanted & 4 ? all : fresh).dv.bytes);
-      }
+      expect_every_subset(instance, c.dtype, all);
     });
   }
 }
@@ -261,9 +198,7 @@ TEST_P(LinearProperty, OutputIsReadForSumAlone) {
     attention_backward(instance.inputs(), instance.config(),
                        {instance.d_o.tensor, {}, want.rows}, got.gradients(),
                        room, serial);
-    EXPECT_EQ(got.dq.bytes, want.dq.bytes);
-    EXPECT_EQ(got.dk.bytes, want.dk.bytes);
-    EXPECT_EQ(got.dv.bytes, want.dv.bytes);
+    expect_same_gradients(got, want);
   }
 }
 
@@ -342,4 +277,4 @@ TEST_P(LinearProperty, NanComesOutAsNan) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

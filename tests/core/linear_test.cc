@@ -11,39 +11,21 @@
 
 #include "core/linear_cases.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
 
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::expect_all_within;
-using test::expect_linear;
-using test::Extra;
-using test::for_each_index;
-using test::for_each_target;
-using test::Instance;
-using test::kLinearFormulaCount;
-using test::kLinearFormulas;
-using test::light;
-using test::Outputs;
-using test::run_linear;
-
-class Linear : public ::testing::TestWithParam<int> {
- protected:
-  std::string formula() const { return kLinearFormulas[GetParam()]; }
-};
+class Linear : public EveryLinearFormula {};
 
 INSTANTIATE_TEST_SUITE_P(Formula, Linear,
                          ::testing::Range(0, kLinearFormulaCount));
 
 TEST_P(Linear, EveryStructureTypeAndTarget) {
   int turn = GetParam();
-  for (int s = 0; s < test::kLinearStructures; ++s) {
-    for (const test::Types& types : test::kTypes) {
+  for (int s = 0; s < kLinearStructures; ++s) {
+    for (const Types& types : kTypes) {
       ++turn;
       if (light() && turn % 4 != 0) continue;
-      Case c = test::with_linear_structure(test::small_case(turn), s);
+      Case c = with_linear_structure(small_case(turn), s);
       c.formula = formula();
       c.dtype = types.dtype, c.compute = types.compute;
       expect_linear(c, supported_targets());
@@ -58,14 +40,14 @@ TEST_P(Linear, AwkwardLengths) {
   for (int pair = 0; pair < 64; ++pair) {
     const int turn = GetParam() + pair;
     if (turn % (light() ? 24 : 6) != 0) continue;
-    Case c = test::small_case(turn);
+    Case c = small_case(turn);
     c.n = kLengths[pair / 8], c.m = kLengths[pair % 8];
     c.d = kWidths[pair % 4], c.e = kWidths[pair / 4 % 4];
     c.chunk = pair % 3 == 0 ? 0 : pair % 3 * 48;
     c.formula = formula();
-    c = test::with_linear_structure(c, turn / 6 % test::kLinearStructures);
-    c.dtype = test::kTypes[turn / 6 % 8].dtype;
-    c.compute = test::kTypes[turn / 6 % 8].compute;
+    c = with_linear_structure(c, turn / 6 % kLinearStructures);
+    c.dtype = kTypes[turn / 6 % 8].dtype;
+    c.compute = kTypes[turn / 6 % 8].compute;
     expect_linear(c, targets_for(c));
   }
 }
@@ -112,11 +94,11 @@ TEST_P(Linear, TheBoundIsSharp) {
     const double u = type == DType::kF32 ? 0x1p-24 : 0x1p-52;
     const double ratio = u * std::pow(std::sqrt(8), f.degree) *
                          (f.divisor == Divisor::kSum ? 0x1p15 : 0x1p11);
-    test::expect_sharp("o", want.o, bound.o, ratio);
-    test::expect_sharp("dv", want.dv, bound.dv, ratio);
+    expect_sharp("o", want.o, bound.o, ratio);
+    expect_sharp("dv", want.dv, bound.dv, ratio);
     if (f.degree == 0) continue;  // zero
-    test::expect_sharp("dq", want.dq, bound.dq, ratio);
-    test::expect_sharp("dk", want.dk, bound.dk, ratio);
+    expect_sharp("dq", want.dq, bound.dq, ratio);
+    expect_sharp("dk", want.dk, bound.dk, ratio);
   }
 }
 
@@ -227,4 +209,4 @@ TEST(LinearShapes, MasksOfHeads) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

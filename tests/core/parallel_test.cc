@@ -13,11 +13,8 @@
 
 #include "core/thread_parallel.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::TaskOrder;
-using test::ThreadParallel;
 
 using Make = std::function<std::unique_ptr<Parallel>()>;
 
@@ -134,4 +131,4 @@ TEST(TaskBody, CallsWhatItRefersTo) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

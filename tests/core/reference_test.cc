@@ -14,18 +14,8 @@
 #include "core/problem.h"
 #include "core/random_inputs.h"
 
-namespace polyattn {
+namespace polyattn::test {
 namespace {
-
-using test::at;
-using test::Buffer;
-using test::Case;
-using test::Extra;
-using test::for_each_index;
-using test::Instance;
-using test::kInf;
-using test::kNaN;
-using test::Outputs;
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
@@ -186,8 +176,7 @@ PlainRow plain_row(const Instance& instance, const Case& c, std::int64_t b,
               std::min(i, size[2] - 1), std::min(j, size[3] - 1)};
     };
     if (in.mask &&
-        in.mask->data[test::offset_of(in.mask->stride, clip(in.mask->size))] ==
-            0) {
+        in.mask->data[offset_of(in.mask->stride, clip(in.mask->size))] == 0) {
       continue;
     }
     if (in.bias) s += at(*in.bias, clip(in.bias->size));
@@ -463,4 +452,4 @@ TEST(Reference, CountsWhatOverflowsInStorage) {
 }
 
 }  // namespace
-}  // namespace polyattn
+}  // namespace polyattn::test

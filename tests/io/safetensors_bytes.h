@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include "polyattn/io/safetensors.h"
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 
 namespace polyattn::io::test {
 
+using polyattn::test::message_of;
 using polyattn::test::read_text;
 using polyattn::test::TemporaryFolder;
 using polyattn::test::write_text;
@@ -41,12 +43,8 @@ inline std::string as_text(std::span<const std::byte> bytes) {
 
 // The message that parsing this file ends with; empty if it is accepted.
 inline std::string refusal(std::string_view file) {
-  try {
-    SafetensorsFile::parse(as_bytes(file), "x");
-  } catch (const SafetensorsError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<SafetensorsError>(
+      [&] { SafetensorsFile::parse(as_bytes(file), "x"); });
 }
 
 }  // namespace polyattn::io::test

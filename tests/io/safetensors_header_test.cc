@@ -8,13 +8,8 @@
 #include "polyattn/io/safetensors.h"
 #include "safetensors_bytes.h"
 
-namespace polyattn::io {
+namespace polyattn::io::test {
 namespace {
-
-using test::as_bytes;
-using test::braces;
-using test::file_of;
-using test::refusal;
 
 // The entry of a tensor of two bytes.
 std::string entry(const std::string& name) {
@@ -237,4 +232,4 @@ TEST(SafetensorsHeader, ShortensForeignText) {
 }
 
 }  // namespace
-}  // namespace polyattn::io
+}  // namespace polyattn::io::test

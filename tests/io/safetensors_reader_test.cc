@@ -12,17 +12,8 @@
 #include "polyattn/io/safetensors.h"
 #include "safetensors_bytes.h"
 
-namespace polyattn::io {
+namespace polyattn::io::test {
 namespace {
-
-using test::as_bytes;
-using test::as_text;
-using test::braces;
-using test::file_of;
-using test::length_bytes;
-using test::refusal;
-using test::TemporaryFolder;
-using test::write_text;
 
 std::string entry(const std::string& name, const std::string& type,
                   const std::string& shape, const std::string& offsets) {
@@ -35,12 +26,8 @@ std::string refusal_of(const std::string& entries, std::size_t data_size) {
 }
 
 std::string open_refusal(const std::filesystem::path& path) {
-  try {
-    const SafetensorsFile file(path);
-  } catch (const SafetensorsError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<SafetensorsError>(
+      [&] { const SafetensorsFile file(path); });
 }
 
 TEST(TensorType, HasNameAndSize) {
@@ -260,4 +247,4 @@ TEST(SafetensorsFile, NamesTheFileInErrors) {
 }
 
 }  // namespace
-}  // namespace polyattn::io
+}  // namespace polyattn::io::test

@@ -9,14 +9,8 @@
 #include "polyattn/io/safetensors.h"
 #include "safetensors_bytes.h"
 
-namespace polyattn::io {
+namespace polyattn::io::test {
 namespace {
-
-using test::as_bytes;
-using test::as_text;
-using test::read_text;
-using test::TemporaryFolder;
-using test::write_text;
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
 
@@ -33,12 +27,8 @@ std::string written(const std::vector<TensorView>& tensors,
 
 std::string refusal_to_write(const std::vector<TensorView>& tensors,
                              const Metadata& metadata = {}) {
-  try {
-    serialize_safetensors(tensors, metadata);
-  } catch (const SafetensorsError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<SafetensorsError>(
+      [&] { serialize_safetensors(tensors, metadata); });
 }
 
 TEST(SafetensorsWriter, WritesTheseBytes) {
@@ -168,13 +158,8 @@ TEST(SafetensorsWriter, LeavesTheOldFileOnError) {
 
 TEST(SafetensorsWriter, NamesTheFileInErrors) {
   const TemporaryFolder folder;
-  const auto message = [](const std::filesystem::path& path) -> std::string {
-    try {
-      write_safetensors(path, {});
-    } catch (const SafetensorsError& error) {
-      return error.what();
-    }
-    return "";
+  const auto message = [](const std::filesystem::path& path) {
+    return message_of<SafetensorsError>([&] { write_safetensors(path, {}); });
   };
   const auto none = folder / "none/a.safetensors";
   EXPECT_EQ(message(none), "[safetensors] " + none.string() +
@@ -186,4 +171,4 @@ TEST(SafetensorsWriter, NamesTheFileInErrors) {
 }
 
 }  // namespace
-}  // namespace polyattn::io
+}  // namespace polyattn::io::test

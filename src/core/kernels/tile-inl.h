@@ -230,7 +230,8 @@ HWY_NOINLINE void RowsByPanels(std::int64_t rows, std::int64_t depth,
       t.b += panel;
       t.c += kStrip<T>;
     }
-    p.a += count * (W == Walk::kAlongRows ? p.lda : 1);
+    // Without depth there is no A.
+    if (depth > 0) p.a += count * (W == Walk::kAlongRows ? p.lda : 1);
     p.c += count * p.ldc;
     rows -= count;
   }
