@@ -30,7 +30,8 @@ enum class Verdict : std::uint8_t {
 
 struct Row {
   // Rows of one series are one line of the table, the one nearest to failing,
-  // except those that are to stand alone.
+  // except those that are to stand alone. Of observations the table has those
+  // alone.
   std::string series = {};
   bool alone = false;
   std::string subject = {};    // formula, or kind of scores

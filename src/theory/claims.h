@@ -69,7 +69,7 @@ struct Expectations {
 };
 
 // What was measured at one length with Gaussian Q and K. The same matrices
-// serve the claims on full and causal attention, softmax and the plot.
+// serve the claims on full and causal attention and on softmax.
 struct GaussianLength {
   std::int64_t tokens = 0;
   SampledNorms softmax = {};

@@ -135,8 +135,8 @@ std::string observation_table(const Claim& claim) {
                          {"median"},
                          {"99 % interval", Align::kLeft},
                          {"ratio"}});
-  for (const TheoryLine& line : lines_of(claim)) {
-    const Row& row = *line.row;
+  for (const Row& row : claim.rows) {
+    if (!row.alone) continue;
     table.add_row({row.series, place_text(row), samples_text(row),
                    number_text(row, row.expected),
                    number_text(row, row.measured), interval_text(row),

@@ -35,10 +35,6 @@ class Study {
   // Of the steps that were run: all of them, or there is nothing to say.
   std::vector<Claim> claims() const;
 
-  const StudyOptions& options() const { return options_; }
-  // [lengths]
-  const std::vector<GaussianLength>& gaussian() const { return gaussian_; }
-
  private:
   void add_gaussian_steps(std::vector<Step>& steps);
   void add_projected_steps(std::vector<Step>& steps);

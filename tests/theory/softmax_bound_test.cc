@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "support/message_of.h"
+
 namespace polyattn::theory::softmax_bound_test {
 namespace {
 
@@ -253,14 +255,7 @@ TEST(SoftmaxSearch, TakesASingleToken) {
 }
 
 TEST(SoftmaxErrors, NameTheValue) {
-  const auto refusal = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const std::invalid_argument& e) {
-      return e.what();
-    }
-    return "accepted";
-  };
+  const auto refusal = test::message_of<std::invalid_argument>;
   EXPECT_EQ(refusal([] { softmax_row({}); }),
             "[theory] a row of softmax without scores");
   for (const double bad : {kNan, kInf, -kInf}) {

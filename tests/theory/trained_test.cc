@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "polyattn/activation.h"
+#include "support/message_of.h"
 #include "theory/expectation.h"
 
 namespace polyattn::theory::trained_test {
@@ -91,12 +92,7 @@ TEST(TrainedRows, RefuseWhatCannotBe) {
   const auto refusal = [](auto change) {
     MeasuredLayer measured = layer("x");
     change(measured);
-    try {
-      row_of(measured);
-    } catch (const std::invalid_argument& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return test::message_of<std::invalid_argument>([&] { row_of(measured); });
   };
   EXPECT_EQ(refusal([](MeasuredLayer& l) { l.tokens = 0; }),
             "[theory] layer 1: tokens 0 < 1");
