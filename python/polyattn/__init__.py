@@ -20,17 +20,24 @@ _library.load(TORCH_VERSION)
 
 from . import nn  # noqa: E402 (the ops must be there first)
 from .functional import Activation, AttentionNorms, activation, attention  # noqa: E402
+from .match import HeadStart, MatchReport, match_start  # noqa: E402
+from .matched import MatchedGain, matched_gain  # noqa: E402
 from .replace import Kept, ReplaceReport, Swap, replace_softmax  # noqa: E402
 
 __all__ = [
     "Activation",
     "AttentionNorms",
+    "HeadStart",
     "Kept",
+    "MatchReport",
+    "MatchedGain",
     "ReplaceReport",
     "Swap",
     "__version__",
     "activation",
     "attention",
+    "match_start",
+    "matched_gain",
     "nn",
     "replace_softmax",
 ]

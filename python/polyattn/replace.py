@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import fnmatch
 import re
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 from . import nn
 from .functional import activation as read_activation
+from .match import match_start
 from .report import Kept, ReplaceReport, Swap
 
 Pattern = Union[str, "re.Pattern[str]"]
@@ -29,6 +30,8 @@ def replace_softmax(
     only: Optional[Selection] = None,
     skip: Optional[Selection] = None,
     inplace: bool = True,
+    match: Any = None,
+    match_factor: float = 1.0,
 ) -> ReplaceReport:
     """Gives every attention module inside the model another activation.
 
@@ -48,6 +51,10 @@ def replace_softmax(
             these, or a function of name and module.
         skip: which modules not, in the same manner.
         inplace: False changes a copy of the model, which is `report.model`.
+        match: a batch, as polyattn.match_start takes: the scores of each head
+            are then shrunk until its norm is softmax's, and the report says
+            what it was before and after.
+        match_factor: of softmax's norm.
 
     Returns:
         What was changed, and what looked like attention but was not. Raises
@@ -68,6 +75,8 @@ def replace_softmax(
         raise ValueError(_nothing(model, report.kept))
     report.swapped += [_swap(name, module, formula) for name, module in chosen]
     _refuse_nested_tensors(model)
+    if match is not None:
+        report.start = match_start(model, match, factor=match_factor)
     return report
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import List
+from typing import List, Optional
 
 import torch
+
+from .match import MatchReport
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class ReplaceReport:
     activation: str
     swapped: List[Swap] = field(default_factory=list)
     kept: List[Kept] = field(default_factory=list)
+    start: Optional[MatchReport] = None
+    """With `match`: the norms before and after."""
 
     def __str__(self) -> str:
         lines = [f"{self.activation} in {_count(len(self.swapped), 'module')}:"]
@@ -52,6 +56,8 @@ class ReplaceReport:
         if self.kept:
             lines.append(f"not in {_count(len(self.kept), 'module')}:")
             lines += [f"  {kept}" for kept in self.kept]
+        if self.start is not None:
+            lines.append(str(self.start))
         return "\n".join(lines)
 
 

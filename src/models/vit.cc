@@ -36,6 +36,8 @@ void check(const ViTOptions& o) {
 nn::BlockOptions block_options(const ViTOptions& o, std::int64_t i) {
   nn::BlockOptions block = o.block();
   block.drop_path(drop_path_of(o.drop_path(), i, o.depth()));
+  const std::int64_t side = o.image_size() / o.patch_size();
+  block.attention().grid(nn::Grid{side, side});
   return block;
 }
 

@@ -68,9 +68,10 @@ std::vector<std::string> problems_of(const Mapped& mapped,
 }
 
 // Parameters which public models do not have and whose first values make no
-// difference: those of the formula, and 1/sqrt(D).
+// difference: those of the formula, 1/sqrt(D), and the identity.
 bool may_stay(const std::string& name) {
-  return name.ends_with("score_scale") || name.ends_with("coefficients");
+  return name.ends_with("score_scale") || name.ends_with("coefficients") ||
+         name.ends_with("short_conv.weight");
 }
 
 std::vector<std::string> untold_tensors(const NamedTensors& state,

@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "nn/attention_checks.h"
+#include "nn/center_values.h"
 #include "nn/split_rows.h"
 
 namespace polyattn::nn {
 namespace {
 
-constexpr double kQkNormEps = 1e-6;
+constexpr double kHeadNormEps = 1e-6;
 
 // The coefficients of the formula: [P + 1].
 torch::Tensor formula_coefficients(const Activation& activation) {
@@ -21,6 +22,11 @@ torch::Tensor formula_coefficients(const Activation& activation) {
       activation.coefficient.begin(),
       activation.coefficient.begin() + static_cast<std::ptrdiff_t>(count));
   return torch::tensor(values, torch::kDouble);
+}
+
+// Of the rows of a head, with one weight for all heads.
+NormOptions head_norm(std::int64_t head_dim, const std::string& kind) {
+  return NormOptions(head_dim).kind(kind).bias(false).eps(kHeadNormEps);
 }
 
 // [B, N, heads * D] -> [B, N, heads, D].
@@ -62,17 +68,21 @@ void AttentionImpl::register_projections() {
       "out_proj",
       torch::nn::Linear(
           torch::nn::LinearOptions(width, options.dim()).bias(options.bias())));
+  if (options.output_gate()) {
+    gate_proj = register_module(
+        "gate_proj",
+        torch::nn::Linear(torch::nn::LinearOptions(options.dim(), width)
+                              .bias(options.bias())));
+  }
   if (!options.bias()) return;
   in_proj_bias = register_parameter("in_proj_bias", torch::zeros({rows}));
   torch::nn::init::zeros_(out_proj->bias);
+  if (gate_proj) torch::nn::init::zeros_(gate_proj->bias);
 }
 
 void AttentionImpl::register_learned() {
   if (options.qk_norm() != "none") {
-    const auto norm = NormOptions(head_dim())
-                          .kind(options.qk_norm())
-                          .bias(false)
-                          .eps(kQkNormEps);
+    const auto norm = head_norm(head_dim(), options.qk_norm());
     q_norm = register_module("q_norm", Norm(norm));
     k_norm = register_module("k_norm", Norm(norm));
   }
@@ -88,12 +98,25 @@ void AttentionImpl::register_learned() {
                             ? torch::empty({options.heads(), count})
                             : torch::empty({count}));
   }
+  if (options.output_norm() != "none") {
+    output_norm = register_module(
+        "output_norm", Norm(head_norm(head_dim(), options.output_norm())));
+  }
+  if (options.short_conv() > 0) {
+    const std::int64_t channels =
+        options.grid() ? kv_heads() * head_dim() : in_proj_weight.size(0);
+    short_conv = register_module(
+        "short_conv", ShortConv(ShortConvOptions(channels, options.short_conv())
+                                    .grid(options.grid())));
+  }
 }
 
 void AttentionImpl::reset_learned() {
   const torch::NoGradGuard no_grad;
   if (q_norm) q_norm->reset_parameters();
   if (k_norm) k_norm->reset_parameters();
+  if (output_norm) output_norm->reset_parameters();
+  if (short_conv) short_conv->reset_parameters();
   if (score_scale.defined()) {
     score_scale.fill_(1 / std::sqrt(static_cast<double>(head_dim())));
   }
@@ -106,13 +129,19 @@ void AttentionImpl::reset_learned() {
 // One product and a split: the heads are views that the kernels read where they
 // lie, and the fused backward writes the gradients of q, k and v side by side.
 AttentionImpl::Heads AttentionImpl::project(const torch::Tensor& x,
-                                            std::int64_t first) {
+                                            std::int64_t first,
+                                            torch::Tensor* tail) {
   const std::int64_t q_width = options.heads() * head_dim();
   const std::int64_t k_width = kv_heads() * head_dim();
   const std::vector<std::int64_t> widths = {q_width, k_width, k_width};
-  const auto rows = torch::linear(x, in_proj_weight, in_proj_bias);
-  const auto parts =
+  torch::Tensor rows = torch::linear(x, in_proj_weight, in_proj_bias);
+  if (short_conv && !options.grid()) {
+    rows = tail != nullptr ? short_conv->forward(rows, *tail)
+                           : short_conv->forward(rows);
+  }
+  auto parts =
       other_op_ ? rows.split_with_sizes(widths, -1) : split_rows(rows, widths);
+  if (short_conv && options.grid()) parts[2] = short_conv->forward(parts[2]);
   return finish({parts[0], parts[1], parts[2]}, first);
 }
 
@@ -161,8 +190,7 @@ double AttentionImpl::score_factor() const {
              : 1 / std::sqrt(static_cast<double>(head_dim()));
 }
 
-torch::Tensor AttentionImpl::weighted(const Heads& heads,
-                                      const torch::Tensor& mask,
+torch::Tensor AttentionImpl::weighted(Heads heads, const torch::Tensor& mask,
                                       Causal causal) {
   auto call = polyattn::AttentionOptions()
                   .activation(options.activation())
@@ -172,6 +200,7 @@ torch::Tensor AttentionImpl::weighted(const Heads& heads,
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
+  if (before_weights_) heads.q = before_weights_(heads.q, heads.k, call);
   look_closer(heads, call);
   if (!watching_) {
     return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
@@ -182,10 +211,31 @@ torch::Tensor AttentionImpl::weighted(const Heads& heads,
   return result.output;
 }
 
-torch::Tensor AttentionImpl::attend(const Heads& heads,
+torch::Tensor AttentionImpl::centered(const Heads& heads,
+                                      const torch::Tensor& mask,
+                                      Causal causal) {
+  const CenteredValues values(
+      heads.v, {.mask = mask, .causal = causal, .rows = heads.q.size(2)});
+  return values.output(
+      weighted({heads.q, heads.k, values.values()}, mask, causal));
+}
+
+// o [B, H, N, D], of the rows x -> [B, N, C].
+torch::Tensor AttentionImpl::project_out(const torch::Tensor& x,
+                                         const torch::Tensor& o) {
+  torch::Tensor rows = o.transpose(1, 2);
+  if (output_norm) rows = output_norm->forward(rows);
+  rows = rows.flatten(2);
+  if (gate_proj) rows = rows * torch::sigmoid(gate_proj->forward(x));
+  return out_proj->forward(rows);
+}
+
+torch::Tensor AttentionImpl::attend(const torch::Tensor& x, const Heads& heads,
                                     const torch::Tensor& mask, Causal causal) {
-  const torch::Tensor o = weighted(heads, mask, causal);
-  const torch::Tensor y = out_proj->forward(o.transpose(1, 2).flatten(2));
+  const torch::Tensor o = options.center_values()
+                              ? centered(heads, mask, causal)
+                              : weighted(heads, mask, causal);
+  const torch::Tensor y = project_out(x, o);
   return torch::dropout(y, options.projection_dropout(), is_training());
 }
 
@@ -198,49 +248,8 @@ void AttentionImpl::check_rows(const torch::Tensor& x) const {
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                                      const torch::Tensor& mask) {
   check_rows(x);
-  return attend(project(x, 0), mask,
+  return attend(x, project(x), mask,
                 options.causal() ? Causal::kFirst : Causal::kNone);
-}
-
-torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
-  check_rows(x);
-  TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
-  Heads heads = project(x, cache.length());
-  cache.append(heads.k, heads.v);
-  heads.k = cache.keys();
-  heads.v = cache.values();
-  return attend(heads, {}, Causal::kLast);
-}
-
-// The formula, or what was learned of it, for each head if they differ.
-DecodeCall AttentionImpl::decode_call() const {
-  const Activation formula = Activation::parse(options.activation());
-  DecodeCall call{{formula}, score_factor()};
-  if (!coefficients.defined()) return call;
-  const torch::Tensor values = coefficients.detach()
-                                   .to(torch::kDouble)
-                                   .contiguous()
-                                   .view({-1, coefficients.size(-1)});
-  call.activations.assign(static_cast<std::size_t>(values.size(0)), formula);
-  for (std::int64_t h = 0; h < values.size(0); ++h) {
-    Activation& own = call.activations[static_cast<std::size_t>(h)];
-    for (std::int64_t i = 0; i < values.size(1); ++i)
-      own.coefficient[static_cast<std::size_t>(i)] =
-          values.data_ptr<double>()[h * values.size(1) + i];
-  }
-  return call;
-}
-
-torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
-                                     DecodeCache& cache) {
-  check_rows(x);
-  TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
-  TORCH_CHECK(!is_training() ||
-                  (options.dropout() == 0 && options.projection_dropout() == 0),
-              "[Attention] decoding has no dropout: call eval() first");
-  const Heads heads = project(x, cache.length());
-  const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
-  return out_proj->forward(o.transpose(1, 2).flatten(2));
 }
 
 void AttentionImpl::watch_norms(bool on) {

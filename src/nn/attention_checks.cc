@@ -30,15 +30,27 @@ Activation parse(const std::string& formula) {
   }
 }
 
+void check_short_conv(const AttentionOptions& o) {
+  TORCH_CHECK(o.short_conv() >= 0, "[Attention] short_conv ", o.short_conv(),
+              " < 0");
+  if (!o.grid() || o.short_conv() == 0) return;
+  TORCH_CHECK(o.short_conv() == 3, "[Attention] short_conv ", o.short_conv(),
+              " is neither 0 nor 3, the side of the window on a grid");
+  TORCH_CHECK(!o.causal(), "[Attention] a short_conv on a grid is not causal");
+}
+
 }  // namespace
 
 void check_attention_options(const AttentionOptions& options) {
   check_sizes(options);
+  check_short_conv(options);
   const Activation activation = parse(options.activation());
   check_choice("Attention", "qk_norm", options.qk_norm(),
                {"none", "layer", "rms"});
   check_choice("Attention", "learned_coefficients",
                options.learned_coefficients(), {"none", "shared", "head"});
+  check_choice("Attention", "output_norm", options.output_norm(),
+               {"none", "rms"});
   check_rate("Attention", "dropout", options.dropout());
   check_rate("Attention", "projection_dropout", options.projection_dropout());
   TORCH_CHECK(options.learned_coefficients() == "none" ||

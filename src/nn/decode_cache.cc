@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nn/center_values.h"
 #include "torch/core_errors.h"
 #include "torch/parallel.h"
 #include "torch/parts.h"
@@ -45,9 +46,10 @@ DecodeState make_state(const torch::Tensor& q, const torch::Tensor& k,
 
 }  // namespace
 
-torch::Tensor DecodeCache::step(const torch::Tensor& q, const torch::Tensor& k,
-                                const torch::Tensor& v,
-                                const DecodeCall& call) {
+torch::Tensor DecodeCache::attend(const torch::Tensor& q,
+                                  const torch::Tensor& k,
+                                  const torch::Tensor& v,
+                                  const DecodeCall& call) {
   check_step(q, k, v);
   const auto parts = static_cast<std::int64_t>(call.activations.size());
   TORCH_CHECK(parts == 1 || parts == q.size(1), "[DecodeCache] ", parts,
@@ -85,16 +87,28 @@ torch::Tensor DecodeCache::step(const torch::Tensor& q, const torch::Tensor& k,
   return o;
 }
 
+torch::Tensor DecodeCache::step(const torch::Tensor& q, const torch::Tensor& k,
+                                const torch::Tensor& v,
+                                const DecodeCall& call) {
+  if (!call.center_values) return attend(q, k, v, call);
+  const torch::Tensor values = with_ones(v);
+  const torch::Tensor o = attend(q, k, values, call);
+  torch::Tensor sums = values.cumsum(2, torch::kDouble);
+  if (value_sum_.defined()) sums = sums + value_sum_;
+  if (sums.size(2) > 0)
+    value_sum_ = sums.narrow(2, sums.size(2) - 1, 1).clone();
+  return center_output(o, sums.unsqueeze(2));
+}
+
 std::size_t DecodeCache::bytes() const {
   std::size_t total = 0;
   for (const DecodeState& state : states_) total += state.bytes();
+  for (const torch::Tensor& part : {value_sum_, tail_})
+    if (part.defined()) total += part.nbytes();
   return total;
 }
 
-void DecodeCache::reset() {
-  states_.clear();
-  length_ = 0;
-}
+void DecodeCache::reset() { *this = DecodeCache(mode_); }
 
 void DecodeCache::reorder(const torch::Tensor& index) {
   TORCH_CHECK(index.dim() == 1 && index.scalar_type() == torch::kLong,
@@ -106,6 +120,8 @@ void DecodeCache::reorder(const torch::Tensor& index) {
       state.select({rows.data_ptr<std::int64_t>(),
                     static_cast<std::size_t>(rows.numel())});
   });
+  for (torch::Tensor* part : {&value_sum_, &tail_})
+    if (part->defined()) *part = part->index_select(0, rows);
 }
 
 std::vector<torch::Tensor> DecodeCache::save() const {
@@ -116,27 +132,56 @@ std::vector<torch::Tensor> DecodeCache::save() const {
         torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kByte));
     std::memcpy(saved.back().data_ptr(), bytes.data(), bytes.size());
   }
+  for (const torch::Tensor& part : {value_sum_, tail_})
+    if (part.defined()) saved.push_back(part);
   return saved;
+}
+
+void DecodeCache::load_state(const torch::Tensor& saved) {
+  TORCH_CHECK(saved.dim() == 1 && saved.scalar_type() == torch::kByte,
+              "[DecodeCache] a saved part of size ", saved.sizes(),
+              " and type ", saved.scalar_type(), " is not u8 [n]");
+  const torch::Tensor bytes = saved.contiguous();
+  with_torch_errors([&] {
+    states_.push_back(
+        DecodeState::load({static_cast<const std::byte*>(bytes.data_ptr()),
+                           static_cast<std::size_t>(bytes.numel())}));
+  });
+  const std::int64_t length = states_.back().length(0);
+  TORCH_CHECK(length == states_.front().length(0),
+              "[DecodeCache] saved parts of ", length, " and ",
+              states_.front().length(0), " tokens are not of one cache");
+}
+
+void DecodeCache::load_value_sum(const torch::Tensor& saved) {
+  TORCH_CHECK(!states_.empty() && saved.scalar_type() == torch::kDouble &&
+                  saved.size(0) == states_.front().shape().batch &&
+                  saved.size(1) == states_.front().shape().kv_heads &&
+                  saved.size(2) == 1 &&
+                  saved.size(3) == states_.front().shape().e,
+              "[DecodeCache] a saved sum of values of size ", saved.sizes(),
+              " and type ", saved.scalar_type(), " is not of this cache");
+  value_sum_ = saved.clone();
+}
+
+void DecodeCache::load_tail(const torch::Tensor& saved) {
+  TORCH_CHECK(
+      !states_.empty() && saved.size(0) == states_.front().shape().batch,
+      "[DecodeCache] a saved tail of size ", saved.sizes(),
+      " is not of this cache");
+  tail_ = saved.clone();
 }
 
 DecodeCache DecodeCache::load(const std::vector<torch::Tensor>& saved) {
   DecodeCache cache;
   for (const torch::Tensor& part : saved) {
-    TORCH_CHECK(part.dim() == 1 && part.scalar_type() == torch::kByte,
-                "[DecodeCache] a saved part of size ", part.sizes(),
-                " and type ", part.scalar_type(), " is not u8 [n]");
-    const torch::Tensor bytes = part.contiguous();
-    with_torch_errors([&] {
-      cache.states_.push_back(
-          DecodeState::load({static_cast<const std::byte*>(bytes.data_ptr()),
-                             static_cast<std::size_t>(bytes.numel())}));
-    });
-    const DecodeState& state = cache.states_.back();
-    TORCH_CHECK(cache.states_.size() == 1 ||
-                    state.length(0) == cache.states_.front().length(0),
-                "[DecodeCache] saved parts of ", state.length(0), " and ",
-                cache.states_.front().length(0),
-                " tokens are not of one cache");
+    if (part.dim() == 4) {
+      cache.load_value_sum(part);
+    } else if (part.dim() == 3) {
+      cache.load_tail(part);
+    } else {
+      cache.load_state(part);
+    }
   }
   if (cache.states_.empty()) return cache;
   cache.mode_ = cache.states_.front().options().mode;

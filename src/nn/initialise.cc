@@ -112,6 +112,9 @@ class Initialiser {
     }
     if (a.options.bias()) set(a.in_proj_bias, Role::kAttentionBias, {});
     set_linear(*a.out_proj, Role::kBranchEnd, Role::kAttentionBias);
+    if (a.gate_proj) {
+      set_linear(*a.gate_proj, Role::kLinear, Role::kAttentionBias);
+    }
     a.reset_learned();
   }
 

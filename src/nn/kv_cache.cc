@@ -66,7 +66,11 @@ void KvCache::reset() { *this = {}; }
 void KvCache::truncate(std::int64_t length) {
   TORCH_CHECK(length >= 0 && length <= length_, "[KvCache] cannot keep ",
               length, " rows of ", length_);
+  TORCH_CHECK(!tail_.defined() || length == 0 || length == length_,
+              "[KvCache] cannot keep ", length, " rows of ", length_,
+              ": a short convolution has only the tail of all");
   length_ = length;
+  if (length == 0) tail_ = torch::Tensor();
 }
 
 void KvCache::reorder(const torch::Tensor& index) {
@@ -85,6 +89,7 @@ void KvCache::reorder(const torch::Tensor& index) {
   k_.narrow(2, 0, rows).copy_(k);
   v_.narrow(2, 0, rows).copy_(v);
   length_ = rows;
+  if (tail_.defined()) tail_ = tail_.index_select(0, index);
 }
 
 }  // namespace polyattn::nn

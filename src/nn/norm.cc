@@ -1,6 +1,7 @@
 #include "polyattn/nn/norm.h"
 
 #include "nn/choice.h"
+#include "nn/rms_norm.h"
 
 namespace polyattn::nn {
 
@@ -37,8 +38,7 @@ torch::Tensor NormImpl::forward(const torch::Tensor& x) {
     return torch::layer_norm(wide, {options.dim()}, w, b, options.eps())
         .to(x.scalar_type());
   }
-  const torch::Tensor mean_sq = wide.square().mean(-1, /*keepdim=*/true);
-  return (wide * torch::rsqrt(mean_sq + options.eps()) * w).to(x.scalar_type());
+  return rms_norm(wide, w, options.eps()).to(x.scalar_type());
 }
 
 }  // namespace polyattn::nn

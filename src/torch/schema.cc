@@ -1,5 +1,5 @@
 // The signatures of the ops. Their implementations: attention.cc (the public
-// ones), cpu.cc, meta.cc, autograd.cc and autocast.cc.
+// ones), matched.cc, cpu.cc, meta.cc, autograd.cc and autocast.cc.
 #include <torch/library.h>
 
 // The arguments and their order are those of scaled_dot_product_attention;
@@ -32,4 +32,8 @@ TORCH_LIBRARY(polyattn, m) {
   // For Python, which has no parser of its own.
   m.def("canonical_formula(str formula) -> str");
   m.def("polynomial_coefficients(str formula) -> float[]");
+  m.def(
+      "matched_gain(str activation, int tokens, bool causal, float score_std, "
+      "float factor) -> (float gain, float scale, float? norm, "
+      "float softmax_norm, str? reason)");
 }

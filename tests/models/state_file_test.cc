@@ -5,6 +5,7 @@
 
 #include "nn/support.h"
 #include "polyattn/models/gpt.h"
+#include "support/message_of.h"
 
 namespace polyattn::models {
 namespace state_file_test {
@@ -59,19 +60,12 @@ TEST_F(StateFile, RefusesTypesOfOneSideOnly) {
                             .shape = {1},
                             .bytes = bytes};
   io::write_safetensors(path_, {&view, 1});
-  const auto message_of = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const io::SafetensorsError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(message_of([&] { load_tensors(path_); }),
+  EXPECT_EQ(polyattn::test::message_of<io::SafetensorsError>(
+                [&] { load_tensors(path_); }),
             "[safetensors] " + path_.string() +
                 ": tensor count has type U16, which torch does not have");
   EXPECT_EQ(
-      message_of([&] {
+      polyattn::test::message_of<io::SafetensorsError>([&] {
         save_tensors(path_, {{"z", torch::ones(1, torch::kComplexFloat)}});
       }),
       "[safetensors] " + path_.string() +

@@ -94,8 +94,15 @@ TEST(ViT, GradientsReachEveryParameter) {
   torch::manual_seed(2);
   for (const char* pooling : {"class", "mean"}) {
     auto options = small().pooling(pooling).activation("x^3/sqrt(N)");
-    options.block().layer_scale(0.1).attention().qk_norm("rms").learned_scale(
-        true);
+    options.block()
+        .layer_scale(0.1)
+        .attention()
+        .qk_norm("rms")
+        .learned_scale(true)
+        .output_norm("rms")
+        .output_gate(true)
+        .center_values(true)
+        .short_conv(3);
     ViT model(options);
     model->forward(torch::randn({2, 3, 16, 16})).square().sum().backward();
     expect_gradients(*model);

@@ -130,12 +130,16 @@ TEST(Weights, MappingMustCoverTheModule) {
 TEST(Weights, PublicModelsWithoutLearnedPartsFit) {
   auto options = ViTOptions(8, 1, 2).image_size(8).patch_size(4).classes(3);
   options.activation("x^3/sqrt(N)");
-  options.block().attention().learned_scale(true).learned_coefficients("head");
+  options.block()
+      .attention()
+      .learned_scale(true)
+      .learned_coefficients("head")
+      .short_conv(3);
   ViT model(options);
   NamedTensors tensors;
   const auto problems = problems_of([&] { load_torchvision(model, tensors); });
   // Two for patches, norm and head, two for class token and positions, twelve
-  // for the block; score_scale and coefficients are not asked for.
+  // for the block; score_scale, coefficients and short_conv are not asked for.
   EXPECT_EQ(problems.size(), 3 * 2 + 2 + 12U);
   EXPECT_EQ(problems.front(), "missing: class_token (for class_token.weight)");
   options.block().layer_scale(0.1);

@@ -103,6 +103,13 @@ TEST(AttentionErrors, Options) {
          "projection_dropout -0.5 is not in [0, 1)");
   refuse(O(8, 2).qk_norm("batch"),
          "qk_norm \"batch\" is none of none, layer, rms");
+  refuse(O(8, 2).short_conv(-1), "short_conv -1 < 0");
+  refuse(O(8, 2).short_conv(4).grid(Grid{2, 2}),
+         "short_conv 4 is neither 0 nor 3, the side of the window on a grid");
+  refuse(O(8, 2).short_conv(3).grid(Grid{2, 2}).causal(true),
+         "a short_conv on a grid is not causal");
+  refuse(O(8, 2).output_norm("layer"),
+         "output_norm \"layer\" is none of none, rms");
   refuse(O(8, 2).learned_coefficients("all"),
          "learned_coefficients \"all\" is none of none, shared, head");
   refuse(O(8, 2).learned_coefficients("head"),

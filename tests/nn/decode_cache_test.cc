@@ -71,7 +71,7 @@ TEST(DecodeCache, KnowsWhatWasLearned) {
 
 TEST(DecodeCache, SumsDoNotGrow) {
   const torch::NoGradGuard no_grad;
-  Attention attention(small("x^2/sqrt(N)"));
+  Attention attention(small("x^2/sqrt(N)").center_values(true).short_conv(4));
   DecodeCache sums(DecodeMode::kSums), keys(DecodeMode::kCache);
   const auto x = torch::randn({1, 96, 12});
   attention->forward(x, sums);
@@ -87,11 +87,12 @@ TEST(DecodeCache, SumsDoNotGrow) {
   EXPECT_GE(keys.bytes(), 10 * once);
 }
 
-TEST(DecodeCache, ForksReordersAndIsSaved) {
+void expect_forks(const AttentionOptions& options) {
   const torch::NoGradGuard no_grad;
   torch::manual_seed(3);
-  Attention attention(small("x^2/sqrt(N)"));
+  Attention attention(options);
   attention->to(torch::kDouble);
+  if (attention->short_conv) attention->short_conv->weight.normal_();
   const auto x = random_rows({3, 60, 12}), next = random_rows({2, 1, 12});
   DecodeCache cache(DecodeMode::kSums);
   attention->forward(x, cache);
@@ -109,6 +110,12 @@ TEST(DecodeCache, ForksReordersAndIsSaved) {
   cache.reset();
   EXPECT_EQ(cache.length(), 0);
   EXPECT_TRUE(cache.save().empty());
+}
+
+TEST(DecodeCache, ForksReordersAndIsSaved) {
+  expect_forks(small("x^2/sqrt(N)"));
+  expect_forks(small("x^2/sqrt(N)").center_values(true));
+  expect_forks(small("x^2/sqrt(N)").center_values(true).short_conv(3));
 }
 
 // Neither that of the weights nor that of the projection is left out in
@@ -152,6 +159,18 @@ TEST(DecodeCache, RefusesWhatDoesNotFit) {
       "[decode] no sums: softmax is not a polynomial");
   std::vector<torch::Tensor> saved = cache.save();
   ASSERT_EQ(saved.size(), 1U);
+  const auto sum = torch::zeros({2, 2, 1, 5}, torch::kDouble);
+  expect_error(
+      [&] {
+        DecodeCache::load({saved[0], sum});
+      },
+      "[DecodeCache] a saved sum of values of size [2, 2, 1, 5] and "
+      "type Double is not of this cache");
+  expect_error(
+      [&] {
+        DecodeCache::load({saved[0], torch::zeros({3, 2, 24})});
+      },
+      "[DecodeCache] a saved tail of size [3, 2, 24] is not of this cache");
   saved[0][40] = saved[0][40].item<int>() ^ 1;
   EXPECT_THROW(DecodeCache::load(saved), c10::Error);
 }

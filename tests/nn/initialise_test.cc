@@ -48,7 +48,10 @@ class PartsImpl : public torch::nn::Module {
         .activation("x^3/sqrt(N)")
         .qk_norm("rms")
         .learned_scale(true)
-        .learned_coefficients("shared");
+        .learned_coefficients("shared")
+        .output_norm("rms")
+        .output_gate(true)
+        .short_conv(4);
     return block;
   }
 };
@@ -90,13 +93,17 @@ void expect_constants(PartsImpl& parts) {
   expect_all(block.layer_scale1->weight, 0.1);
   expect_all(block.attention->q_norm->weight, 1);
   expect_all(block.attention->k_norm->weight, 1);
+  expect_all(block.attention->output_norm->weight, 1);
+  const auto taps = block.attention->short_conv->weight;
+  expect_all(taps.narrow(2, 0, 3), 0);
+  expect_all(taps.narrow(2, 3, 1), 1);
   expect_all(block.attention->score_scale, 0.25);
   EXPECT_TRUE(block.attention->coefficients.equal(
       torch::tensor({0.0F, 0.0F, 0.0F, 1.0F})));
 }
 
 struct Deviations {
-  double q, v, out, fc1, fc2, convolution, head, token, position;
+  double q, v, out, gate, fc1, fc2, convolution, head, token, position;
 };
 
 void expect_deviations(PartsImpl& parts, const Deviations& d) {
@@ -107,6 +114,7 @@ void expect_deviations(PartsImpl& parts, const Deviations& d) {
   expect_std(in[1], d.v, "k");
   expect_std(in[2], d.v, "v");
   expect_std(block.attention->out_proj->weight, d.out, "out_proj");
+  expect_std(block.attention->gate_proj->weight, d.gate, "gate_proj");
   expect_std(block.mlp->fc1->weight, d.fc1, "fc1");
   expect_std(block.mlp->fc2->weight, d.fc2, "fc2");
   expect_std(parts.patches->proj->weight, d.convolution, "patches");
@@ -131,6 +139,7 @@ TEST(Initialise, Torch) {
   expect_deviations(*parts, {.q = in,
                              .v = in,
                              .out = linear,
+                             .gate = linear,
                              .fc1 = linear,
                              .fc2 = uniform(1 / std::sqrt(256.0)),
                              .convolution = uniform(1 / std::sqrt(48.0)),
@@ -139,6 +148,7 @@ TEST(Initialise, Torch) {
                              .position = 0.02});
   expect_all(parts->block().attention->in_proj_bias, 0);
   expect_all(parts->block().attention->out_proj->bias, 0);
+  expect_all(parts->block().attention->gate_proj->bias, 0);
   expect_all(parts->class_token->weight, 0);
   const auto bias = parts->block().mlp->fc1->bias;
   EXPECT_LE(bias.abs().max().item<double>(), 0.125);
@@ -169,6 +179,7 @@ TEST(Initialise, Vit) {
   expect_deviations(*parts, {.q = d,
                              .v = d,
                              .out = d,
+                             .gate = d,
                              .fc1 = d,
                              .fc2 = d,
                              .convolution = kCut / std::sqrt(48.0),
@@ -191,6 +202,7 @@ TEST(Initialise, Gpt2) {
   expect_deviations(*parts, {.q = 0.02,
                              .v = 0.02,
                              .out = 0.01,  // two layers: sqrt(2 * 2)
+                             .gate = 0.02,
                              .fc1 = 0.02,
                              .fc2 = 0.01,
                              .convolution = 0.02,
@@ -208,6 +220,7 @@ TEST(Initialise, Xavier) {
   expect_deviations(*parts, {.q = glorot(64, 64),
                              .v = glorot(64, 32),
                              .out = glorot(64, 64),
+                             .gate = glorot(64, 64),
                              .fc1 = glorot(64, 256),
                              .fc2 = glorot(256, 64),
                              .convolution = glorot(48, 64 * 16),

@@ -111,6 +111,28 @@ TEST(KvCache, ReordersBeams) {
   EXPECT_EQ(cache.capacity(), 10);
 }
 
+TEST(KvCache, KeepsTheTailOfAShortConvolution) {
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(5);
+  Attention attention(AttentionOptions(8, 2).causal(true).short_conv(3));
+  attention->to(torch::kDouble);
+  attention->short_conv->weight.normal_();
+  const auto x = random_rows({2, 6, 8});
+  const auto index = torch::tensor({1, 0, 1}, torch::kLong);
+  KvCache cache;
+  attention->forward(x.narrow(1, 0, 5), cache);
+  expect_error([&] { cache.truncate(4); },
+               "[KvCache] cannot keep 4 rows of 5: a short convolution has "
+               "only the tail of all");
+  cache.truncate(5);
+  cache.reorder(index);
+  const auto chosen = x.index_select(0, index);
+  EXPECT_SAME(attention->forward(chosen.narrow(1, 5, 1), cache),
+              attention->forward(chosen).narrow(1, 5, 1));
+  cache.truncate(0);
+  EXPECT_SAME(attention->forward(chosen, cache), attention->forward(chosen));
+}
+
 TEST(KvCache, RefusesWhatDoesNotFit) {
   KvCache cache;
   const auto k = torch::randn({2, 3, 1, 4});

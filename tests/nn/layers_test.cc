@@ -1,5 +1,7 @@
 // The small modules, each against its definition: norms, stochastic depth, mlp,
 // embeddings, rotary positions, block.
+#include <ATen/Parallel.h>
+
 #include <cmath>
 
 #include "nn/support.h"
@@ -43,6 +45,40 @@ TEST(Norm, IsItsFormula) {
   EXPECT_EQ(rms->named_parameters().keys(), std::vector<std::string>{"weight"});
   EXPECT_SAME(rms->forward(x),
               x / (x.square().mean(-1, true) + 0.1).sqrt() * weight);
+}
+
+// f32 has a kernel of its own. Sums of up to 37 terms in a row: 2^-24 times
+// some tens; the gradient of the weight adds up 600 rows.
+TEST(Norm, RmsIsTheSameInF32) {
+  torch::manual_seed(3);
+  for (const std::int64_t dim : {1, 8, 37}) {
+    Norm norm(NormOptions(dim).kind("rms").eps(0.1));
+    {
+      const torch::NoGradGuard no_grad;
+      norm->weight.normal_();
+    }
+    const auto wide =
+        in_double(Norm(std::dynamic_pointer_cast<NormImpl>(norm->clone())));
+    // More rows than one task has, and not side by side.
+    const auto x = torch::randn({300, dim, 2}).transpose(1, 2);
+    const auto gradients = [](Norm own, const torch::Tensor& rows) {
+      const auto leaf = rows.detach().requires_grad_();
+      const auto y = own->forward(leaf);
+      own->zero_grad();
+      y.pow(3).sum().backward();
+      return std::vector{y, leaf.grad(), own->weight.grad().clone()};
+    };
+    const auto expected = gradients(wide, x.to(torch::kDouble));
+    const auto actual = gradients(norm, x);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_LE(test::relative_error(actual[i], expected[i]), 1e-5) << i;
+    const int before = at::get_num_threads();
+    at::set_num_threads(3);
+    const auto again = gradients(norm, x);
+    at::set_num_threads(before);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(again[i].equal(actual[i])) << i;
+  }
 }
 
 // 300^2 is beyond f16.

@@ -28,7 +28,7 @@ struct ViTOptions {
 
   TORCH_ARG(std::int64_t, depth);
   // Width, heads, activation, mlp and all that concerns a layer. Its drop_path
-  // is set by the model.
+  // and its grid are set by the model.
   TORCH_ARG(nn::BlockOptions, block);
   TORCH_ARG(std::int64_t, image_size) = 224;
   TORCH_ARG(std::int64_t, patch_size) = 16;

@@ -57,8 +57,8 @@ struct Mapping {
 NamedTensors state_of(const torch::nn::Module& module);
 
 // Messages begin with [op]. Every tensor of the module needs a source, but for
-// score_scale and coefficients of nn::Attention, which public models do not
-// have: they stay as they are.
+// score_scale, coefficients and short_conv.weight of nn::Attention, which
+// public models do not have: they stay as they are.
 void load_mapped(const std::string& op, torch::nn::Module& module,
                  const NamedTensors& tensors, const Mapping& mapping);
 

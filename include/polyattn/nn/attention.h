@@ -7,7 +7,9 @@
 // states interchange: in_proj_weight [(H + 2G) D, C] with the rows of q, k and
 // v in this order, in_proj_bias, out_proj.weight [C, H D], out_proj.bias. Where
 // asked for: q_norm.weight and k_norm.weight [D], score_scale [H], coefficients
-// [P + 1] or [H, P + 1].
+// [P + 1] or [H, P + 1], output_norm.weight [D], gate_proj.weight
+// [H D, C] and gate_proj.bias [H D], short_conv.weight [(H + 2G) D, 1, width],
+// or [G D, 1, 3, 3] on a grid.
 //
 // Letters as in docs/design.md; C is the width of the rows, `dim`.
 #pragma once
@@ -26,8 +28,10 @@
 
 #include "polyattn/nn/decode_cache.h"
 #include "polyattn/nn/kv_cache.h"
+#include "polyattn/nn/match.h"
 #include "polyattn/nn/norm.h"
 #include "polyattn/nn/rotary.h"
+#include "polyattn/nn/short_conv.h"
 #include "polyattn/torch/attention.h"
 
 namespace polyattn::nn {
@@ -60,6 +64,18 @@ struct AttentionOptions {
   TORCH_ARG(bool, learned_scale) = false;
   // Of a polynomial: none, shared (one set for all heads) or head.
   TORCH_ARG(std::string, learned_coefficients) = "none";
+  // Of each head's row of the output, before out_proj: none or rms.
+  TORCH_ARG(std::string, output_norm) = "none";
+  // The output, after its norm, times sigmoid(gate_proj(x)), before out_proj.
+  TORCH_ARG(bool, output_gate) = false;
+  // A (V - m) + m in place of A V, where m is the mean of the values that the
+  // row sees: as if the rows of A summed to 1.
+  TORCH_ARG(bool, center_values) = false;
+  // The width of a convolution of each channel of q, k and v over the rows
+  // before (polyattn/nn/short_conv.h), ahead of norms and rotation; 0: none.
+  // On a grid it is of v alone, 3 x 3.
+  TORCH_ARG(std::int64_t, short_conv) = 0;
+  TORCH_ARG(std::optional<Grid>, grid) = std::nullopt;
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
@@ -113,9 +129,15 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   Norm k_norm{nullptr};
   torch::Tensor score_scale;
   torch::Tensor coefficients;
+  Norm output_norm{nullptr};
+  torch::nn::Linear gate_proj{nullptr};
+  ShortConv short_conv{nullptr};
 
  private:
   friend void replace_ops(torch::nn::Module& module, const OtherOps& ops);
+  friend std::vector<LayerStart> match_start(
+      torch::nn::Module& module, const std::function<void()>& forward,
+      double factor);
 
   // [B, H, N, D], [B, G, M, D], [B, G, M, D].
   struct Heads {
@@ -124,12 +146,17 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
 
   void register_projections();
   void register_learned();
-  Heads project(const torch::Tensor& x, std::int64_t first);
+  // Rows x from position `first` on. `tail`: that of the short convolution, if
+  // there may be rows before.
+  Heads project(const torch::Tensor& x, std::int64_t first = 0,
+                torch::Tensor* tail = nullptr);
   Heads finish(const Heads& rows, std::int64_t first);
-  torch::Tensor attend(const Heads& heads, const torch::Tensor& mask,
-                       Causal causal);
-  torch::Tensor weighted(const Heads& heads, const torch::Tensor& mask,
+  torch::Tensor attend(const torch::Tensor& x, const Heads& heads,
+                       const torch::Tensor& mask, Causal causal);
+  torch::Tensor weighted(Heads heads, const torch::Tensor& mask, Causal causal);
+  torch::Tensor centered(const Heads& heads, const torch::Tensor& mask,
                          Causal causal);
+  torch::Tensor project_out(const torch::Tensor& x, const torch::Tensor& o);
   DecodeCall decode_call() const;
   double score_factor() const;
   void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
@@ -139,6 +166,10 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
                               const torch::Tensor& v,
                               const polyattn::AttentionOptions& options)>
       other_op_;  // in place of polyattn::attention
+  // Queries in place of q, while match_start() looks at a call.
+  std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
+                              const polyattn::AttentionOptions& options)>
+      before_weights_;
   std::optional<Rotary> rotary_;
   std::optional<AttentionNorms> norms_;
   std::optional<AttentionNorms> other_norms_;

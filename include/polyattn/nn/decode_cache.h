@@ -22,6 +22,7 @@ namespace polyattn::nn {
 struct DecodeCall {
   std::vector<Activation> activations;
   double scale = 1;
+  bool center_values = false;  // as of AttentionOptions
 };
 
 // Of one layer. It takes its shape and type from the first step. CPU tensors
@@ -42,19 +43,34 @@ class DecodeCache {
   torch::Tensor step(const torch::Tensor& q, const torch::Tensor& k,
                      const torch::Tensor& v, const DecodeCall& call);
 
+  // As those of KvCache.
+  const torch::Tensor& tail() const { return tail_; }
+  void keep_tail(const torch::Tensor& tail) { tail_ = tail; }
+
   // Forgets everything, the shape included.
   void reset();
 
   // Row b of the batch becomes row index[b]: what beam search does. i64 [B'].
   void reorder(const torch::Tensor& index);
 
-  // To go on later: bytes, u8 [n] each; none before the first step.
+  // To go on later: bytes, u8 [n] each, and what else there is; none before
+  // the first step.
   std::vector<torch::Tensor> save() const;
   static DecodeCache load(const std::vector<torch::Tensor>& saved);
 
  private:
+  torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k,
+                       const torch::Tensor& v, const DecodeCall& call);
+  void load_state(const torch::Tensor& saved);
+  void load_value_sum(const torch::Tensor& saved);
+  void load_tail(const torch::Tensor& saved);
+
   DecodeMode mode_;
   std::vector<DecodeState> states_;  // one for each activation
+  // If values are centred: that of all values and of as many ones,
+  // [B, G, 1, D + 1] in f64. Never written to, for copies share it.
+  torch::Tensor value_sum_;
+  torch::Tensor tail_;  // [B, rows, channels]; the same
   std::int64_t length_ = 0;
 };
 

@@ -29,7 +29,13 @@ class KvCache {
   // Forgets everything, the shape included.
   void reset();
 
-  // Keeps the first `length` rows.
+  // The last rows of a short convolution (polyattn/nn/short_conv.h), or
+  // undefined; kept beside keys and values for whoever appends them.
+  const torch::Tensor& tail() const { return tail_; }
+  void keep_tail(const torch::Tensor& tail) { tail_ = tail; }
+
+  // Keeps the first `length` rows; all or none if there is a tail, for that
+  // of earlier rows is not known.
   void truncate(std::int64_t length);
 
   // Row b of the batch becomes row index[b]: what beam search does. i64 [B'].
@@ -41,6 +47,7 @@ class KvCache {
 
   torch::Tensor k_;  // [B, G, capacity, D]
   torch::Tensor v_;
+  torch::Tensor tail_;
   std::int64_t length_ = 0;
 };
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from .. import functional
-from .checks import check_context, check_rows, check_sizes
-from .norm import KINDS, Norm
+from .center import center_values as centered
+from .checks import (
+    check_context,
+    check_norms,
+    check_rows,
+    check_short_conv,
+    check_sizes,
+    coefficient_kind,
+)
+from .norm import Norm
 from .rotary import Rotary
+from .short_conv import ShortConv
 
 _OP = "Attention"
 
@@ -25,7 +34,9 @@ class Attention(torch.nn.Module):
     those of torch.nn.MultiheadAttention where it has them: in_proj_weight
     [(H + 2G) D, C] with the rows of q, k and v in this order, in_proj_bias,
     out_proj.weight, out_proj.bias; and where asked for q_norm.weight and
-    k_norm.weight [D], score_scale [H], coefficients [P + 1] or [H, P + 1].
+    k_norm.weight [D], score_scale [H], coefficients [P + 1] or [H, P + 1],
+    output_norm.weight [D], gate_proj.weight [H D, C], gate_proj.bias,
+    short_conv.weight [(H + 2G) D, 1, width], or [G D, 1, 3, 3] on a grid.
 
     >>> attention = polyattn.nn.Attention(64, 4, activation="x^3/sqrt(N)", causal=True)
     >>> attention(torch.randn(2, 10, 64)).shape
@@ -46,10 +57,21 @@ class Attention(torch.nn.Module):
         learned_coefficients: of a polynomial: "shared" (or True), one set for
             all heads, or "head", one for each.
         rotary: a polyattn.nn.Rotary, or True for its defaults.
+        output_norm: of each head's row of the output: None or "rms".
+        output_gate: multiply the output, after its norm, by
+            sigmoid(gate_proj(x)).
+        center_values: A (V - m) + m in place of A V, m the mean of the values
+            that the row sees: as if the rows of A summed to 1.
+        short_conv: the width of a convolution of each channel of q, k and v
+            over the rows before, ahead of norms and rotation; 0: none.
+        grid: (height, width), if rows are patches of a picture, line by line,
+            after a class token or none. short_conv is 0 or 3 then: a window of
+            3 x 3 on v alone.
     """
 
     score_scale: Optional[Tensor]
     coefficients: Optional[Tensor]
+    _before_weights: Optional[Callable[..., Tensor]] = None  # of match_start
 
     def __init__(
         self,
@@ -67,6 +89,11 @@ class Attention(torch.nn.Module):
         learned_scale: bool = False,
         learned_coefficients: Union[bool, str] = False,
         rotary: Union[bool, Rotary] = False,
+        output_norm: Optional[str] = None,
+        output_gate: bool = False,
+        center_values: bool = False,
+        short_conv: int = 0,
+        grid: Optional[Tuple[int, int]] = None,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -74,14 +101,16 @@ class Attention(torch.nn.Module):
         self.dim, self.heads = dim, heads
         self.kv_heads = heads if kv_heads is None else kv_heads
         check_sizes(dim, heads, self.kv_heads, head_dim)
+        check_norms(qk_norm, output_norm)
+        check_short_conv(short_conv, grid, causal)
         self.head_dim = dim // heads if head_dim is None else head_dim
         self.dropout, self.projection_dropout = dropout, projection_dropout
-        self.causal = causal
+        self.causal, self.center_values = causal, center_values
         self.rotary = Rotary() if rotary is True else rotary or None
         if self.rotary is not None:
             self.rotary.check(self.head_dim)
         self._activation = functional.activation(activation).formula
-        self._learned = _coefficient_kind(learned_coefficients)
+        self._learned = coefficient_kind(learned_coefficients)
 
         place = {"device": device, "dtype": dtype}
         rows = (heads + 2 * self.kv_heads) * self.head_dim
@@ -92,18 +121,33 @@ class Attention(torch.nn.Module):
         self.out_proj = torch.nn.Linear(
             heads * self.head_dim, dim, bias=bias, **place
         )
-        self._add_norms(qk_norm, place)
+        self.gate_proj = (
+            torch.nn.Linear(dim, heads * self.head_dim, bias=bias, **place)
+            if output_gate
+            else None
+        )
+        self._add_norms(qk_norm, output_norm, place)
+        self._add_short_conv(short_conv, grid, place)
         self._add_learned(learned_scale, place)
         self.reset_parameters()
 
-    def _add_norms(self, kind: Optional[str], place: dict) -> None:
-        if kind is not None and kind not in KINDS:
-            raise ValueError(
-                f"[{_OP}] qk_norm is {kind!r}, expected None or one of {KINDS}"
-            )
-        for name in ("q_norm", "k_norm"):
+    def _add_norms(
+        self, qk_norm: Optional[str], output_norm: Optional[str], place: dict
+    ) -> None:
+        kinds = {"q_norm": qk_norm, "k_norm": qk_norm, "output_norm": output_norm}
+        for name, kind in kinds.items():
             norm = None if kind is None else Norm(self.head_dim, kind, **place)
             self.add_module(name, norm)
+
+    def _add_short_conv(
+        self, width: int, grid: Optional[Tuple[int, int]], place: dict
+    ) -> None:
+        self.grid = grid if width > 0 else None
+        rows = self.in_proj_weight.shape[0]
+        channels = rows if grid is None else self.kv_heads * self.head_dim
+        self.short_conv = (
+            ShortConv(channels, width, grid, **place) if width > 0 else None
+        )
 
     def _add_learned(self, learned_scale: bool, place: dict) -> None:
         scale = torch.empty(self.heads, **place) if learned_scale else None
@@ -128,9 +172,15 @@ class Attention(torch.nn.Module):
         if self.in_proj_bias is not None:
             torch.nn.init.zeros_(self.in_proj_bias)
             torch.nn.init.zeros_(self.out_proj.bias)
-        for norm in (self.q_norm, self.k_norm):
+        if self.gate_proj is not None:
+            self.gate_proj.reset_parameters()
+            if self.gate_proj.bias is not None:
+                torch.nn.init.zeros_(self.gate_proj.bias)
+        for norm in (self.q_norm, self.k_norm, self.output_norm):
             if norm is not None:
                 torch.nn.init.ones_(norm.weight)
+        if self.short_conv is not None:
+            self.short_conv.reset_parameters()
         with torch.no_grad():
             if self.score_scale is not None:
                 self.score_scale.fill_(1 / math.sqrt(self.head_dim))
@@ -190,6 +240,15 @@ class Attention(torch.nn.Module):
         return_norms: bool,
     ) -> Any:
         q, k, v = self._project(x, context)
+        if self.center_values:
+            v, uncenter = centered(v, attn_mask, self.causal)
+        scores = {
+            "scale": None if self.score_scale is None else 1.0,
+            "enable_gqa": True,
+            "coefficients": self.coefficients,
+        }
+        if self._before_weights is not None:
+            q = self._before_weights(q, k, attn_mask, self.causal, **scores)
         result = functional.attention(
             q,
             k,
@@ -197,16 +256,26 @@ class Attention(torch.nn.Module):
             attn_mask,
             self.dropout if self.training else 0.0,
             self.causal,
-            scale=None if self.score_scale is None else 1.0,
-            enable_gqa=True,
             activation=self.activation,
-            coefficients=self.coefficients,
             return_norms=return_norms,
+            **scores,
         )
         o, norms = result if return_norms else (result, None)
-        y = self.out_proj(o.transpose(1, 2).flatten(2))
+        if self.center_values:
+            o = uncenter(o)
+        y = self._project_out(x, o)
         y = F.dropout(y, self.projection_dropout, self.training)
         return (y, norms) if return_norms else y
+
+    def _project_out(self, x: Tensor, o: Tensor) -> Tensor:
+        """o [B, H, N, D], of the rows x -> [B, N, C]."""
+        o = o.transpose(1, 2)
+        if self.output_norm is not None:
+            o = self.output_norm(o)
+        o = o.flatten(2)
+        if self.gate_proj is not None:
+            o = o * torch.sigmoid(self.gate_proj(x))
+        return self.out_proj(o)
 
     def _project(
         self, x: Tensor, context: Optional[Tensor]
@@ -216,10 +285,19 @@ class Attention(torch.nn.Module):
         sizes = [n * self.head_dim for n in (self.heads, self.kv_heads, self.kv_heads)]
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if context is None:
-            q, k, v = F.linear(x, weight, bias).split(sizes, dim=-1)
+            rows = F.linear(x, weight, bias)
+            if self.short_conv is not None and self.grid is None:
+                rows = self.short_conv(rows)
+            q, k, v = rows.split(sizes, dim=-1)
+            if self.grid is not None:
+                v = self.short_conv(v)
         else:
             check_rows("context", context, self.dim)
-            check_context(self.causal, self.rotary is not None)
+            check_context(
+                causal=self.causal,
+                rotary=self.rotary is not None,
+                short_conv=self.short_conv is not None,
+            )
             two = [sizes[0], sizes[1] + sizes[2]]
             weights = weight.split(two)
             biases = (None, None) if bias is None else bias.split(two)
@@ -239,16 +317,3 @@ class Attention(torch.nn.Module):
         if self.score_scale is not None:
             q = q * self.score_scale[:, None, None]
         return q.to(dtype), k.to(dtype)
-
-
-def _coefficient_kind(learned: Union[bool, str]) -> Optional[str]:
-    if learned is True:
-        return "shared"
-    if learned is False:
-        return None
-    if learned not in ("shared", "head"):
-        raise ValueError(
-            f"[{_OP}] learned_coefficients is {learned!r}, expected False, True, "
-            "'shared' or 'head'"
-        )
-    return learned

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Tuple, Union
 
 import torch
 from torch import Tensor
+
+from .norm import KINDS
 
 _OP = "MultiheadAttention"
 
@@ -26,6 +28,45 @@ def check_sizes(dim: int, heads: int, kv_heads: int, head_dim: Optional[int]) ->
         )
 
 
+def check_norms(qk_norm: Optional[str], output_norm: Optional[str]) -> None:
+    """ValueError unless these are kinds of norms, or None."""
+    if qk_norm is not None and qk_norm not in KINDS:
+        raise ValueError(
+            f"[Attention] qk_norm is {qk_norm!r}, expected None or one of {KINDS}"
+        )
+    if output_norm not in (None, "rms"):
+        raise ValueError(
+            f"[Attention] output_norm is {output_norm!r}, expected None or 'rms'"
+        )
+
+
+def check_short_conv(
+    width: int, grid: Optional[Tuple[int, int]], causal: bool
+) -> None:
+    """ValueError unless an Attention can have a short convolution like this."""
+    if width < 0:
+        raise ValueError(f"[Attention] short_conv {width} < 0")
+    if width > 0 and grid is not None and (width != 3 or causal):
+        raise ValueError(
+            "[Attention] a short_conv on a grid is 3 wide and not causal, not "
+            f"{width} wide{' and causal' if causal else ''}"
+        )
+
+
+def coefficient_kind(learned: Union[bool, str]) -> Optional[str]:
+    """None, "shared" or "head"; ValueError for anything else."""
+    if learned is True:
+        return "shared"
+    if learned is False:
+        return None
+    if learned not in ("shared", "head"):
+        raise ValueError(
+            f"[Attention] learned_coefficients is {learned!r}, expected False, True, "
+            "'shared' or 'head'"
+        )
+    return learned
+
+
 def check_rows(name: str, x: Tensor, dim: int) -> None:
     """ValueError unless these are rows for an Attention of this width."""
     if x.dim() != 3 or x.shape[-1] != dim:
@@ -34,13 +75,14 @@ def check_rows(name: str, x: Tensor, dim: int) -> None:
         )
 
 
-def check_context(causal: bool, rotary: bool) -> None:
+def check_context(**options: bool) -> None:
     """ValueError for what has no meaning between two sequences."""
-    if causal or rotary:
-        name = "causal" if causal else "rotary"
-        raise ValueError(
-            f"[Attention] a context is a second sequence: {name} has no meaning there"
-        )
+    for name, on in options.items():
+        if on:
+            raise ValueError(
+                f"[Attention] a context is a second sequence: {name} has no meaning "
+                "there"
+            )
 
 
 def check_inputs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -28,6 +28,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
     >>> y.shape, weights.shape
     (torch.Size([10, 2, 64]), torch.Size([2, 10, 10]))
     """
+
+    _before_weights: Optional[Callable[..., Tensor]] = None  # of match_start
 
     def __init__(
         self,
@@ -197,6 +199,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         need_weights: bool,
     ) -> Tuple[Tensor, Optional[Tensor]]:
         dropout = self.dropout if self.training else 0.0
+        if self._before_weights is not None:
+            q = self._before_weights(q, k, mask, causal)
 
         def attend(values: Tensor) -> Tensor:
             return functional.attention(
