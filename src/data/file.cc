@@ -135,12 +135,9 @@ FileWriter::FileWriter(std::filesystem::path path, Mode mode)
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse();
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              bytes.size());
+  if (!base::write_all(file_.get(), text).empty()) refuse();
 }
 
 void FileWriter::close() {

@@ -32,12 +32,14 @@ struct ImageSplits {
   ImageSet train;
   ImageSet test;
   std::vector<std::string> class_names;  // as many as there are classes
+  ImageSet validation = {};              // data/hold_out.h
 };
 
 // One text of bytes, for language models.
 struct TextSplits {
   std::string train;
   std::string test;
+  std::string validation = {};
 };
 
 // Sequences of tokens of different lengths, and their classes.
@@ -54,6 +56,7 @@ struct SequenceSplits {
   SequenceSet test;
   std::int64_t vocabulary = 0;  // tokens are in [0, vocabulary); 0 is padding
   std::vector<std::string> class_names;
+  SequenceSet validation = {};
 };
 
 }  // namespace polyattn::data

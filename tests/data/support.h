@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "data/sets.h"
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 
 namespace polyattn::data::test {
@@ -50,12 +51,7 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
 
 // The message of the DataError that the call ends with; empty without one.
 inline std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "";
+  return polyattn::test::message_of<DataError>(call);
 }
 
 inline testing::AssertionResult has(std::string_view text,
