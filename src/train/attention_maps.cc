@@ -31,9 +31,9 @@ class WeightWatch {
   std::vector<nn::AttentionImpl*> layers_;
 };
 
-base::Json image_input(const data::ImageSplits& splits, std::int64_t index,
-                       std::int64_t patch) {
-  const data::ImageSet& set = splits.test;
+base::Json image_input(const data::ImageSplits& splits,
+                       const run::Config& config, std::int64_t index) {
+  const data::ImageSet& set = evaluated_part(splits, config.task);
   const std::int64_t plane = set.height * set.width;
   const std::uint8_t* const pixels =
       set.pixels.data() + index * set.channels * plane;
@@ -52,7 +52,7 @@ base::Json image_input(const data::ImageSplits& splits, std::int64_t index,
            {{"width", set.width},
             {"height", set.height},
             {"channels", set.channels},
-            {"patch", patch},
+            {"patch", config.model.patch},
             {"pixels", base::base64(interleaved)}}}};
 }
 
@@ -181,7 +181,7 @@ base::Json attention_maps(Network& network, const Examples& examples,
       {"maps", base::Json::array()}};
   for (std::int64_t input = 0; input < chosen.inputs; ++input) {
     json["inputs"].push_back(
-        images != nullptr ? image_input(*images, input, config.model.patch)
+        images != nullptr ? image_input(*images, config, input)
                           : token_input(config.task.name, batch.inputs[input]));
     for (const std::int64_t layer : chosen.layers) {
       const torch::Tensor& weights =

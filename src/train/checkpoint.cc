@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <system_error>
 
-#include "base/json_text.h"
 #include "base/text_file.h"
 #include "polyattn/models/state_file.h"
 
@@ -15,67 +13,6 @@ namespace polyattn::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kFormat = 1;
-
-base::Json optional_number(const std::optional<double>& value) {
-  return value ? base::number(*value) : base::Json();
-}
-
-std::optional<double> optional_number_of(const base::Json& json) {
-  if (json.is_null()) return std::nullopt;
-  return base::number_of(json);
-}
-
-base::Json progress_json(const Progress& p) {
-  base::Json json = {
-      {"format", kFormat},
-      {"step", p.info.step},
-      {"metrics_bytes", p.metrics_bytes},
-      {"loss_sum", base::number(p.loss_sum)},
-      {"loss_count", p.loss_count},
-      {"best", optional_number(p.best)},
-      {"train_seconds", p.info.train_seconds},
-      {"eval_seconds", p.info.eval_seconds},
-      {"peak_mb", p.info.peak_mb},
-      {"max_weight_norm", base::number(p.info.max_weight_norm)},
-      {"max_jacobian_norm", base::number(p.info.max_jacobian_norm)}};
-  const auto last = last_evaluation(p.info);
-  if (last) json["last"] = evaluation_json(*last);
-  return json;
-}
-
-// A count, which a number with a fraction or an exponent is not.
-std::int64_t count_of(const base::Json& json, const char* key) {
-  const base::Json& value = json.at(key);
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost) {
-    throw run::RecordError(
-        fmt::format("\"{}\" is {}, which is no count", key, value.dump()));
-  }
-  return value.get<std::int64_t>();
-}
-
-Progress progress_of(const base::Json& json) {
-  if (json.at("format") != kFormat) {
-    throw run::RecordError("its format is not " + std::to_string(kFormat));
-  }
-  Progress p;
-  p.info.step = count_of(json, "step");
-  p.metrics_bytes = count_of(json, "metrics_bytes");
-  p.loss_sum = base::number_of(json.at("loss_sum"));
-  p.loss_count = count_of(json, "loss_count");
-  p.best = optional_number_of(json.at("best"));
-  p.info.train_seconds = json.at("train_seconds").get<double>();
-  p.info.eval_seconds = json.at("eval_seconds").get<double>();
-  p.info.peak_mb = json.at("peak_mb").get<double>();
-  p.info.max_weight_norm = base::number_of(json.at("max_weight_norm"));
-  p.info.max_jacobian_norm = base::number_of(json.at("max_jacobian_norm"));
-  if (json.contains("last")) {
-    set_last_evaluation(p.info, evaluation_of(json["last"]));
-  }
-  return p;
-}
 
 void write_json(const fs::path& path, const base::Json& json) {
   base::write_text_file(path, json.dump(2) + "\n");
@@ -132,10 +69,11 @@ void Checkpoints::save(const Checkpoint& checkpoint) {
 }
 
 void Checkpoints::save_best(const models::NamedTensors& weights,
-                            std::int64_t step, const Evaluation& evaluation) {
+                            std::int64_t step,
+                            const run::Evaluation& evaluation) {
   models::save_tensors(folder_ / "best.safetensors", weights);
   base::Json json = {{"step", step}};
-  json.update(evaluation_json(evaluation));
+  json.update(run::evaluation_json(evaluation));
   write_json(folder_ / "best.json", json);
 }
 

@@ -18,21 +18,9 @@
 #include <vector>
 
 #include "polyattn/models/weights.h"
-#include "train/evaluation.h"
-#include "train/run/records.h"
+#include "train/progress.h"
 
 namespace polyattn::train {
-
-// How far a run has come.
-struct Progress {
-  // A checkpoint holds what changes from step to step: step, times, memory,
-  // norms, and the last evaluation.
-  run::RunInfo info;
-  std::int64_t metrics_bytes = 0;  // of metrics.jsonl that belong to it
-  double loss_sum = 0;             // since the last record
-  std::int64_t loss_count = 0;
-  std::optional<double> best;  // loss of the best evaluation
-};
 
 struct Checkpoint {
   Progress progress;
@@ -46,7 +34,7 @@ class Checkpoints {
 
   void save(const Checkpoint& checkpoint);
   void save_best(const models::NamedTensors& weights, std::int64_t step,
-                 const Evaluation& evaluation);
+                 const run::Evaluation& evaluation);
 
   // The newest that can be read and that `use` takes, which throws otherwise;
   // nothing if there is none. `damaged` gets a line for each newer one. These

@@ -1,44 +1,30 @@
 #include "train/compare_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "base/json_text.h"
 #include "base/output.h"
 #include "base/program.h"
 #include "base/random.h"
 #include "base/text_file.h"
-#include "polyattn/activation.h"
+#include "train/run/problems.h"
 
 namespace polyattn::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEvaluations = 3;    // of a run with a budget
-constexpr double kMaxSteps = 1e9;  // what train.steps may be
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
-std::vector<std::string> split(const std::vector<std::string>& texts) {
-  std::vector<std::string> parts;
-  for (const std::string& text : texts) {
-    std::size_t first = 0;
-    for (std::size_t comma = 0; comma != std::string::npos; first = comma + 1) {
-      comma = text.find(',', first);
-      parts.push_back(text.substr(first, comma - first));
-    }
-  }
-  return parts;
-}
+constexpr int kEvaluations = 3;           // of a run with a budget
+constexpr double kMaxSteps = 1e9;         // what train.steps may be
+constexpr double kValidationShare = 0.1;  // of a search, if nothing is said
 
 fs::path plan_file(const ComparePlan& plan) {
   return plan.folder / "compare.json";
@@ -48,6 +34,49 @@ fs::path plan_file(const ComparePlan& plan) {
   throw std::runtime_error(fmt::format(
       "{} is damaged ({}): remove it or choose another folder with --out",
       plan_file(plan).string(), reason));
+}
+
+// Folders that no two runs share.
+class RunNames {
+ public:
+  explicit RunNames(fs::path folder) : folder_(std::move(folder)) {}
+
+  fs::path folder_of(const run::Arm& arm, const run::GridSetting& setting,
+                     std::int64_t seed) {
+    std::string name = train::slug_of(arm.activation) + slug_of(arm.settings) +
+                       slug_of(setting) + fmt::format("-seed{}", seed);
+    while (!used_.insert(name).second) name += "-";
+    return folder_ / name;
+  }
+
+ private:
+  static std::string slug_of(const run::GridSetting& setting) {
+    std::string slug;
+    for (const auto& [key, value] : setting) {
+      slug += "-" + train::slug_of(key.substr(key.find('.') + 1) + "-" + value);
+    }
+    return slug;
+  }
+
+  fs::path folder_;
+  std::set<std::string> used_;
+};
+
+PlannedRun planned_run(const ComparePlan& plan, const run::Arm& arm,
+                       const run::GridSetting& setting, int seed) {
+  PlannedRun planned{.config = run::arm_config(plan.base, arm, setting),
+                     .folder = {},
+                     .variant = arm.variant(),
+                     .label = arm.name()};
+  planned.config.train.seed = seed;
+  if (!setting.empty()) planned.label += ", " + run::setting_text(setting);
+  return planned;
+}
+
+bool repeats(const PlannedRun& run, std::span<const PlannedRun> others) {
+  return std::any_of(
+      others.begin(), others.end(),
+      [&](const PlannedRun& other) { return other.config == run.config; });
 }
 
 }  // namespace
@@ -67,50 +96,68 @@ std::string slug_of(const std::string& activation) {
   return slug;
 }
 
-std::vector<std::string> parse_activations(
-    const std::vector<std::string>& text) {
-  std::vector<std::string> list;
-  for (const std::string& part : split(text)) {
-    const std::string formula = trimmed(part);
-    if (formula.empty()) {
-      throw base::UsageError("--activations: there is an empty formula");
-    }
-    std::string canonical = Activation::parse(formula).to_string();
-    if (std::find(list.begin(), list.end(), canonical) != list.end()) {
-      throw base::UsageError(
-          fmt::format("--activations: {} occurs twice", canonical));
-    }
-    list.push_back(std::move(canonical));
-  }
-  if (list.empty()) throw base::UsageError("--activations: there is none");
-  return list;
-}
-
 fs::path default_folder(const ComparePlan& plan) {
   run::Config config = plan.base;
   config.model.activation.clear();
   config.train.seed = 0;
-  const std::string text = run::config_text(config) + plan.budget;
+  std::string text = run::config_text(config) + plan.budget;
+  for (const run::GridAxis& axis : plan.grid) {
+    text += fmt::format(" {}={}", axis.key, fmt::join(axis.values, ","));
+  }
+  if (!plan.grid.empty()) text += fmt::format(" {}", plan.grid_seeds);
   const std::uint64_t hash = base::hash_bytes(
       {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   return fmt::format("runs/compare-{}-{:08x}", plan.base.task.name, hash >> 32);
 }
 
-std::vector<PlannedRun> planned_runs(const ComparePlan& plan) {
+run::TaskConfig search_task(const ComparePlan& plan) {
+  run::TaskConfig task = plan.base.task;
+  if (task.validation == 0) task.validation = kValidationShare;
+  return task;
+}
+
+std::vector<PlannedRun> search_runs(const ComparePlan& plan) {
+  if (plan.grid.empty()) return {};
+  RunNames names(plan.folder / "grid");
+  run::Problems problems;
+  std::set<std::string> told;
   std::vector<PlannedRun> runs;
-  std::set<std::string> used;
-  for (int seed = 1; seed <= plan.seeds; ++seed) {
-    for (const std::string& activation : plan.activations) {
-      PlannedRun planned{.config = plan.base, .folder = {}};
-      planned.config.model.activation = activation;
-      planned.config.train.seed = seed;
-      // What softmax cannot have, the polynomials beside it may.
-      if (Activation::parse(activation).kind != ActivationKind::kPolynomial) {
-        planned.config.model.learned_coefficients = "none";
+  const auto settings = run::settings_of(plan.grid);
+  for (int seed = 1; seed <= plan.grid_seeds; ++seed) {
+    for (const run::Arm& arm : plan.arms) {
+      const std::size_t first = runs.size();
+      for (std::size_t i = 0; i < settings.size(); ++i) {
+        PlannedRun planned = planned_run(plan, arm, settings[i], seed);
+        planned.config.task = search_task(plan);
+        planned.setting = i;
+        if (repeats(planned, {runs.begin() + first, runs.end()})) continue;
+        for (const auto& bad : run::find_bad_values(planned.config)) {
+          if (told.insert(bad.message).second) {
+            problems.add("--grid", bad.message);
+          }
+        }
+        planned.folder = names.folder_of(arm, settings[i], seed);
+        runs.push_back(std::move(planned));
       }
-      std::string name = fmt::format("{}-seed{}", slug_of(activation), seed);
-      while (!used.insert(name).second) name += "-";
-      planned.folder = plan.folder / name;
+    }
+  }
+  problems.check();
+  return runs;
+}
+
+std::vector<PlannedRun> planned_runs(const ComparePlan& plan) {
+  RunNames names(plan.folder);
+  std::vector<PlannedRun> runs;
+  const int seen = plan.grid.empty() ? 0 : plan.grid_seeds;
+  for (int seed = seen + 1; seed <= seen + plan.seeds; ++seed) {
+    for (const run::Arm& arm : plan.arms) {
+      const auto chosen = plan.chosen.find(arm.name());
+      PlannedRun planned = planned_run(
+          plan, arm,
+          chosen == plan.chosen.end() ? run::GridSetting() : chosen->second,
+          seed);
+      if (!plan.grid.empty()) planned.config.task.validation = 0;
+      planned.folder = names.folder_of(arm, {}, seed);
       run::check_config(planned.config);
       runs.push_back(std::move(planned));
     }

@@ -1,12 +1,16 @@
-// What a comparison runs: one config under several activations and seeds.
+// What a comparison runs: one config under several activations and seeds; with
+// a grid first the search for the settings of each.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "train/run/arm.h"
 #include "train/run/config.h"
+#include "train/run/grid.h"
 #include "train/run/records.h"
 
 namespace polyattn::train {
@@ -14,31 +18,42 @@ namespace polyattn::train {
 struct PlannedRun {
   run::Config config;
   std::filesystem::path folder;
+  std::size_t setting = 0;  // of a search: its number
+  std::string variant;      // of the activation; empty: none
+  std::string label;        // both, and the setting if there is one
 };
 
 struct ComparePlan {
   run::Config base;  // its activation and seed do not count
-  std::vector<std::string> activations;
+  std::vector<run::Arm> arms;
   int seeds = 3;
   int jobs = 1;        // runs at a time
   std::string budget;  // as it was typed; empty: none
   std::filesystem::path folder;
+  std::vector<run::GridAxis> grid = {};  // empty: no search
+  int grid_seeds = 1;
+  // By the names of the arms, once the search is done.
+  std::map<std::string, run::GridSetting> chosen = {};
 };
 
-// Splits each at commas; blanks around the parts go. Throws UsageError for an
-// empty part or one that occurs twice, and FormulaError. The parts come back in
-// canonical form.
-std::vector<std::string> parse_activations(
-    const std::vector<std::string>& text);
-
-// An activation as a part of a file name: x3-over-sqrtN.
+// A formula as a part of a file name: x3-over-sqrtN.
 std::string slug_of(const std::string& activation);
 
-// runs/compare-TASK-xxxxxxxx, where the digits depend on the config and the
-// budget: other settings go to another folder.
+// runs/compare-TASK-xxxxxxxx, where the digits depend on the config, the budget
+// and the grid: other settings go to another folder.
 std::filesystem::path default_folder(const ComparePlan& plan);
 
-// Seed by seed, so that an early end leaves whole comparisons.
+// The data of the search: task.validation is a tenth if the config has none.
+run::TaskConfig search_task(const ComparePlan& plan);
+
+// The search: every arm under every setting, seed by seed, in FOLDER/grid. A
+// setting that changes nothing for an arm is left out for it. Throws
+// ConfigError with everything that is wrong in any of them.
+std::vector<PlannedRun> search_runs(const ComparePlan& plan);
+
+// Seed by seed, so that an early end leaves whole comparisons. After a search
+// with the settings that were chosen, seeds that it has not seen, and on all
+// training data.
 std::vector<PlannedRun> planned_runs(const ComparePlan& plan);
 
 // How many steps, and how often an evaluation, make all runs together take

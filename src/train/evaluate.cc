@@ -26,8 +26,8 @@ class EvaluationMode {
 
 }  // namespace
 
-Evaluation evaluate(Network& network, const Examples& examples, bool text,
-                    const std::function<void(double)>& progress) {
+run::Evaluation evaluate(Network& network, const Examples& examples, bool text,
+                         const std::function<void(double)>& progress) {
   const torch::NoGradGuard no_grad;
   const EvaluationMode mode(network.module());
   const std::int64_t batches = examples.test_batches();
@@ -49,7 +49,7 @@ Evaluation evaluate(Network& network, const Examples& examples, bool text,
       progress(static_cast<double>(i + 1) / static_cast<double>(batches));
     }
   }
-  Evaluation result;
+  run::Evaluation result;
   result.loss = loss / static_cast<double>(count);
   if (text) {
     result.bits_per_byte = result.loss / std::numbers::ln2;

@@ -3,15 +3,15 @@
 
 #include <functional>
 
-#include "train/checkpoint.h"
 #include "train/examples.h"
 #include "train/network.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
 // Of a text the bits per byte, otherwise the accuracy. `progress` is called
 // with the share that is done.
-Evaluation evaluate(Network& network, const Examples& examples, bool text,
-                    const std::function<void(double)>& progress = {});
+run::Evaluation evaluate(Network& network, const Examples& examples, bool text,
+                         const std::function<void(double)>& progress = {});
 
 }  // namespace polyattn::train

@@ -6,20 +6,21 @@
 #include <functional>
 #include <string>
 
-#include "train/evaluation.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
 struct EvaluateOptions {
   std::filesystem::path folder;
-  bool best = false;  // the weights of the best evaluation, not the last
+  bool best = false;        // the weights of the best evaluation, not the last
+  bool validation = false;  // on what the run held out, not the test set
   int threads = 1;
   std::string path;  // data from elsewhere; empty: as the run had it
   std::function<void(double)> progress = {};  // share that is done
 };
 
 struct RunEvaluation {
-  Evaluation evaluation;
+  run::Evaluation evaluation;
   std::string task;
   std::string activation;
   std::int64_t step = 0;   // -1 for the best weights

@@ -8,6 +8,7 @@
 namespace polyattn::train {
 std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
                                         const run::Config& config) {
+  check_examples(*data, config);
   return std::visit(
       Overloaded{
           [&](const data::ImageSplits& images) -> std::unique_ptr<Examples> {

@@ -33,17 +33,18 @@ class Examples {
   // Counted over all epochs. One thread at a time.
   virtual Batch train_batch(std::int64_t index) = 0;
 
-  // The whole test set, once, in order.
+  // The whole set that is evaluated on, once, in order.
   virtual std::int64_t test_batches() const = 0;
   virtual Batch test_batch(std::int64_t index) const = 0;
 
-  // Test examples: images or sequences; predicted bytes of a text.
+  // Examples of it: images or sequences; predicted bytes of a text.
   virtual std::int64_t test_count() const = 0;
 
   // What items are called: "images", "sequences", "tokens".
   virtual const char* unit() const = 0;
 };
 
+// Throws what check_examples() throws.
 std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
                                         const run::Config& config);
 

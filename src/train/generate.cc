@@ -127,7 +127,7 @@ GenerateResult generate(const GenerateOptions& options,
                         const std::function<bool(std::string_view)>& show) {
   at::set_num_threads(options.threads);
   const torch::NoGradGuard no_grad;
-  const run::Config config = run::read_config(options.folder / "config.toml");
+  const run::Config config = run::read_run_config(options.folder);
   check(options, config);
   const TaskShape shape = shape_of(data::TextSplits{}, config.task);
   const LoadedRun loaded =

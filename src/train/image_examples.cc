@@ -54,10 +54,11 @@ ImageExamples::ImageExamples(std::shared_ptr<const void> owner,
                              const run::Config& config)
     : owner_(std::move(owner)),
       splits_(splits),
+      evaluated_(evaluated_part(splits, config.task)),
       augment_(config.augment),
       seed_(static_cast<std::uint64_t>(config.train.seed)),
       batch_(config.train.batch),
-      test_count_(limited(splits.test.count(), config.task.test_limit)),
+      test_count_(limited(evaluated_.count(), config.task.test_limit)),
       order_({.count = limited(splits.train.count(), config.task.train_limit),
               .batch = config.train.batch,
               .seed = seed_}) {
@@ -131,7 +132,7 @@ std::int64_t ImageExamples::test_batches() const {
 }
 
 Batch ImageExamples::test_batch(std::int64_t index) const {
-  const data::ImageSet& set = splits_.test;
+  const data::ImageSet& set = evaluated_;
   const std::int64_t first = index * kTestImages;
   const std::int64_t count = std::min(kTestImages, test_count_ - first);
   Batch batch;

@@ -38,6 +38,7 @@ class ImageExamples : public Examples {
 
   std::shared_ptr<const void> owner_;
   const data::ImageSplits& splits_;
+  const data::ImageSet& evaluated_;
   run::AugmentConfig augment_;
   std::uint64_t seed_;
   std::int64_t batch_;

@@ -17,6 +17,10 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
       .qk_norm(model.qk_norm)
       .learned_scale(model.learned_scale)
       .learned_coefficients(model.learned_coefficients)
+      .output_norm(model.output_norm)
+      .output_gate(model.output_gate)
+      .center_values(model.center_values)
+      .short_conv(model.short_conv)
       .dropout(model.attention_dropout);
   if (model.kv_heads > 0) attention.kv_heads(model.kv_heads);
   block.norm(model.norm).dropout(model.dropout);

@@ -84,7 +84,7 @@ void RunFolder::take(const Options& options) {
 void RunFolder::check_same(const run::Config& config) const {
   const fs::path file = path_ / "config.toml";
   const auto differences =
-      run::config_differences(run::read_config(file), config);
+      run::config_differences(run::read_run_config(path_), config);
   if (differences.empty()) return;
   throw run::RecordError("[train] " + file.string() + ": " +
                          differences.front() +

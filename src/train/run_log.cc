@@ -9,6 +9,7 @@
 #include "polyattn/models/weights.h"
 #include "polyattn/plan.h"
 #include "polyattn/target.h"
+#include "train/start.h"
 
 namespace polyattn::train {
 namespace {
@@ -28,6 +29,14 @@ models::NamedTensors weights_of(const torch::nn::Module& module,
     weights[prefix + name] = tensor.detach();
   }
   return weights;
+}
+
+// What goes on by itself, not as a part of its comparison, is still a part of
+// it.
+std::optional<std::string> variant_of(const Job& job) {
+  if (!job.variant.empty()) return job.variant;
+  if (!std::filesystem::exists(job.folder / "run.json")) return std::nullopt;
+  return run::read_run_info(job.folder).variant;
 }
 
 }  // namespace
@@ -95,6 +104,7 @@ void RunLog::describe() {
   run::RunInfo& info = progress_.info;
   info.task = job_.config.task.name;
   info.activation = job_.config.model.activation;
+  info.variant = variant_of(job_);
   info.seed = job_.config.train.seed;
   info.steps = facts_.steps;
   info.parameters = parameter_count(network_.module());
@@ -107,6 +117,7 @@ void RunLog::describe() {
   info.started = base::utc_now();
   info.tokens = network_.tokens();
   info.test_count = facts_.test_count;
+  if (job_.config.task.validation > 0) info.split = run::kValidation;
 }
 
 double RunLog::train_seconds() const {
@@ -139,6 +150,10 @@ void RunLog::sync() {
   if (events_) events_->flush();
 }
 
+void RunLog::write_start(const std::vector<nn::LayerStart>& layers) {
+  if (saved_step_ < 0) write(start_record(job_.config, layers));
+}
+
 void RunLog::count_step(const StepResult& result) {
   ++progress_.info.step;
   progress_.loss_sum += result.loss;
@@ -149,16 +164,15 @@ void RunLog::count_step(const StepResult& result) {
 void RunLog::write_step(const StepResult& result, double waited) {
   const double window =
       std::chrono::duration<double>(Clock::now() - window_start_).count();
-  speed_ = static_cast<double>(window_items_) / window;
+  progress_.items_per_second = static_cast<double>(window_items_) / window;
   write({{"kind", "train"},
          {"step", info().step},
          {"epoch", epoch()},
-         {"loss", base::number(progress_.loss_sum /
-                               static_cast<double>(progress_.loss_count))},
+         {"loss", base::number(progress_.loss())},
          {"lr", result.lr},
          {"grad_norm", base::number(result.gradient_norm)},
          {"seconds", train_seconds()},
-         {"items_per_second", speed_},
+         {"items_per_second", progress_.items_per_second},
          {"wait_share", (waited - window_waited_) / window}});
   progress_.loss_sum = 0;
   progress_.loss_count = 0;
@@ -189,8 +203,9 @@ void RunLog::write_divergence(const StepResult& result) {
   set_state(run::RunState::kDiverged);
 }
 
-void RunLog::write_evaluation(const Evaluation& evaluation, double seconds) {
-  set_last_evaluation(progress_.info, evaluation);
+void RunLog::write_evaluation(const run::Evaluation& evaluation,
+                              double seconds) {
+  progress_.info.result = evaluation;
   if (!progress_.best || evaluation.loss < *progress_.best) {
     progress_.best = evaluation.loss;
     checkpoints_.save_best(weights_of(network_.module(), ""), info().step,
@@ -202,7 +217,7 @@ void RunLog::write_evaluation(const Evaluation& evaluation, double seconds) {
       std::chrono::duration<double>(seconds));
   base::Json record = {
       {"kind", "eval"}, {"step", info().step}, {"epoch", epoch()}};
-  record.update(evaluation_json(evaluation));
+  record.update(run::evaluation_json(evaluation));
   record["seconds"] = seconds;
   write(record);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/machine.h"
+#include "polyattn/nn/match.h"
 #include "train/adamw.h"
 #include "train/checkpoint.h"
 #include "train/network.h"
@@ -35,6 +36,9 @@ class RunLog {
   const Progress& progress() const { return progress_; }
   const run::RunInfo& info() const { return progress_.info; }
 
+  // Unless the run goes on from a checkpoint: its records have it then.
+  void write_start(const std::vector<nn::LayerStart>& layers);
+
   // A step was made. `waited`: seconds for batches, since the start.
   void count_step(const StepResult& result);
   void write_step(const StepResult& result, double waited);
@@ -42,14 +46,11 @@ class RunLog {
   void write_divergence(const StepResult& result);
 
   // An evaluation took so many seconds, which are not those of training.
-  void write_evaluation(const Evaluation& evaluation, double seconds);
+  void write_evaluation(const run::Evaluation& evaluation, double seconds);
 
   // A checkpoint of now, unless there is one.
   void save();
   void set_state(run::RunState state);
-
-  // Of the last record.
-  double items_per_second() const { return speed_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -79,7 +80,6 @@ class RunLog {
   Clock::time_point window_start_ = Clock::now();
   std::int64_t window_items_ = 0;
   double window_waited_ = 0;
-  double speed_ = 0;
 };
 
 }  // namespace polyattn::train

@@ -28,7 +28,7 @@ std::vector<LayerRoots> roots_of(
 
 RunNorms measure_run_norms(const RunNormsOptions& options) {
   at::set_num_threads(options.threads);
-  run::Config config = run::read_config(options.folder / "config.toml");
+  run::Config config = run::read_run_config(options.folder);
   if (!options.path.empty()) config.task.path = options.path;
   const auto data = load_task_data(config.task);
   const LoadedRun loaded = load_run(options.folder, config,

@@ -37,7 +37,7 @@ struct RunNorms {
   std::vector<LayerRoots> roots;   // of the same layers
 };
 
-// Of the first batch of the test set.
+// Of the first batch of what the run is evaluated on.
 RunNorms measure_run_norms(const RunNormsOptions& options);
 
 }  // namespace polyattn::train

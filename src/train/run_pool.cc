@@ -19,30 +19,23 @@
 namespace polyattn::train {
 namespace {
 
-base::Json status_json(const Status& status) {
-  base::Json json = {
-      {"step", status.step},
-      {"steps", status.steps},
-      {"loss", base::number(status.loss)},
-      {"items_per_second", base::number(status.items_per_second)},
-      {"unit", status.unit},
-      {"evaluating", status.evaluating}};
-  if (status.last) json["last"] = evaluation_json(*status.last);
+// What a child says of its run, and what the parent understands.
+base::Json message_of(const Progress& progress) {
+  base::Json json = progress_json(progress);
+  json["steps"] = progress.info.steps;
+  json["items_per_second"] = base::number(progress.items_per_second);
+  json["unit"] = progress.unit;
+  json["evaluating"] = progress.evaluating;
   return json;
 }
 
-Status status_of(const base::Json& json) {
-  Status status;
-  status.step = json.at("step").get<std::int64_t>();
-  status.steps = json.at("steps").get<std::int64_t>();
-  status.loss = base::number_of(json.at("loss"));
-  status.items_per_second = base::number_of(json.at("items_per_second"));
-  status.unit = json.at("unit").get<std::string>();
-  status.evaluating = json.at("evaluating").get<bool>();
-  if (json.contains("last")) {
-    status.last = evaluation_of(json["last"]);
-  }
-  return status;
+Progress progress_in(const base::Json& message) {
+  Progress progress = progress_of(message);
+  progress.info.steps = message.at("steps").get<std::int64_t>();
+  progress.items_per_second = base::number_of(message.at("items_per_second"));
+  progress.unit = message.at("unit").get<std::string>();
+  progress.evaluating = message.at("evaluating").get<bool>();
+  return progress;
 }
 
 // Runs in the child.
@@ -53,12 +46,13 @@ void train_in_child(const PlannedRun& planned,
          .data = data,
          .folder = planned.folder,
          .resume = true,
+         .variant = planned.variant,
          .command = command,
          .version = base::version_number(),
          .stop = [] { return base::StopSignals::stopped(); },
          .progress =
-             [&](const Status& status) {
-               out.send({{"status", status_json(status)}});
+             [&](const Progress& progress) {
+               out.send({{"progress", message_of(progress)}});
              },
          .warn =
              [&](const std::string& text) {
@@ -104,8 +98,7 @@ class Pool {
 
 void Pool::begin_next() {
   const PlannedRun& planned = runs_[next_];
-  bar_.begin_run(next_, planned.config.model.activation,
-                 planned.config.train.seed);
+  bar_.begin_run(next_, planned.label, planned.config.train.seed);
   active_.push_back(
       {next_++,
        std::make_unique<base::ChildProcess>([&](base::ChildProcess::Out& out) {
@@ -114,8 +107,8 @@ void Pool::begin_next() {
 }
 
 void Pool::hear(const Active& active, const base::Json& message) {
-  if (message.contains("status")) {
-    bar_.update(active.run, status_of(message["status"]));
+  if (message.contains("progress")) {
+    bar_.update(active.run, progress_in(message["progress"]));
   } else if (message.contains("warning")) {
     bar_.note(message["warning"].get<std::string>());
   } else if (message.contains("error")) {

@@ -57,8 +57,9 @@ SequenceExamples::SequenceExamples(std::shared_ptr<const void> owner,
                                    const run::Config& config)
     : owner_(std::move(owner)),
       splits_(splits),
+      evaluated_(evaluated_part(splits, config.task)),
       test_order_(static_cast<std::size_t>(
-          limited(splits.test.count(), config.task.test_limit))),
+          limited(evaluated_.count(), config.task.test_limit))),
       order_({.count = limited(splits.train.count(), config.task.train_limit),
               .batch = config.train.batch,
               .seed = static_cast<std::uint64_t>(config.train.seed)},
@@ -67,8 +68,7 @@ SequenceExamples::SequenceExamples(std::shared_ptr<const void> owner,
   std::iota(test_order_.begin(), test_order_.end(), 0);
   std::stable_sort(test_order_.begin(), test_order_.end(),
                    [&](std::int64_t a, std::int64_t b) {
-                     return length_of(splits_.test, a) <
-                            length_of(splits_.test, b);
+                     return length_of(evaluated_, a) < length_of(evaluated_, b);
                    });
 }
 
@@ -87,9 +87,9 @@ std::int64_t SequenceExamples::test_batches() const {
 Batch SequenceExamples::test_batch(std::int64_t index) const {
   const std::int64_t first = index * kTestSequences;
   const std::int64_t count = std::min(kTestSequences, test_count() - first);
-  return gather(splits_.test, std::span(test_order_)
-                                  .subspan(static_cast<std::size_t>(first),
-                                           static_cast<std::size_t>(count)));
+  return gather(evaluated_, std::span(test_order_)
+                                .subspan(static_cast<std::size_t>(first),
+                                         static_cast<std::size_t>(count)));
 }
 
 }  // namespace polyattn::train

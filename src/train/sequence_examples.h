@@ -27,6 +27,7 @@ class SequenceExamples : public Examples {
  private:
   std::shared_ptr<const void> owner_;
   const data::SequenceSplits& splits_;
+  const data::SequenceSet& evaluated_;
   std::vector<std::int64_t> test_order_;  // by length
   BatchOrder order_;
 };

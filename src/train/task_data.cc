@@ -1,9 +1,13 @@
 #include "train/task_data.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "data/hold_out.h"
 #include "data/load.h"
+#include "train/limit.h"
 #include "train/overloaded.h"
 
 namespace polyattn::train {
@@ -46,10 +50,42 @@ std::int64_t longest(const data::SequenceSet& set) {
   return length;
 }
 
+void check_text(const data::TextSplits& text, const run::Config& config) {
+  const run::TaskConfig& task = config.task;
+  const auto train = limited(text.train.size(), task.train_limit);
+  const auto held = limited(evaluated_part(text, task).size(), task.test_limit);
+  if (train > task.context && held >= 2) return;
+  throw std::invalid_argument(
+      "[train] a text of " + std::to_string(train) + " bytes, and " +
+      std::to_string(held) + " held out, is too short for windows of " +
+      std::to_string(task.context) + ": lower task.context" +
+      (task.validation > 0 ? " or task.validation" : ""));
+}
+
+template <typename Splits>
+void check_counts(const Splits& splits, const run::Config& config) {
+  const auto train = limited(splits.train.count(), config.task.train_limit);
+  if (train < config.train.batch) {
+    throw std::invalid_argument(
+        "[train] a batch of " + std::to_string(config.train.batch) +
+        " needs more than the " + std::to_string(train) +
+        " training examples: lower train.batch" +
+        (config.task.validation > 0 ? " or task.validation" : ""));
+  }
+  if (evaluated_part(splits, config.task).count() == 0) {
+    throw std::invalid_argument("[train] there is nothing to evaluate on");
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
-  return std::make_shared<const TaskData>(read_data(task));
+  TaskData data = read_data(task);
+  if (task.validation > 0) {
+    std::visit([&](auto& splits) { data::hold_out(splits, task.validation); },
+               data);
+  }
+  return std::make_shared<const TaskData>(std::move(data));
 }
 
 TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
@@ -64,11 +100,20 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
           },
           [](const data::SequenceSplits& sequences) {
             return TaskShape{.vocabulary = sequences.vocabulary,
-                             .length = std::max(longest(sequences.train),
-                                                longest(sequences.test)),
+                             .length = std::max({longest(sequences.train),
+                                                 longest(sequences.validation),
+                                                 longest(sequences.test)}),
                              .classes = static_cast<std::int64_t>(
                                  sequences.class_names.size())};
           }},
+      data);
+}
+
+void check_examples(const TaskData& data, const run::Config& config) {
+  std::visit(
+      Overloaded{
+          [&](const data::TextSplits& text) { check_text(text, config); },
+          [&](const auto& splits) { check_counts(splits, config); }},
       data);
 }
 

@@ -14,8 +14,19 @@ namespace polyattn::train {
 using TaskData =
     std::variant<data::ImageSplits, data::TextSplits, data::SequenceSplits>;
 
-// Throws data::DataError.
+// With what task.validation holds out as its validation part. Throws
+// data::DataError.
 std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task);
+
+// The part of *Splits that a run is evaluated on.
+template <typename Splits>
+const auto& evaluated_part(const Splits& splits, const run::TaskConfig& task) {
+  return task.validation > 0 ? splits.validation : splits.test;
+}
+
+// Throws std::invalid_argument if there is less than a batch, or a window of a
+// text, to train on, or nothing to evaluate on.
+void check_examples(const TaskData& data, const run::Config& config);
 
 // What a model must know of the data.
 struct TaskShape {
@@ -27,6 +38,7 @@ struct TaskShape {
   bool text = false;  // the next token is predicted
 };
 
+// Of all parts together, so that the model does not depend on what is held out.
 TaskShape shape_of(const TaskData& data, const run::TaskConfig& task);
 
 }  // namespace polyattn::train

@@ -1,7 +1,6 @@
 #include "train/text_examples.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -35,19 +34,12 @@ TextExamples::TextExamples(std::shared_ptr<const void> owner,
                            const run::Config& config)
     : owner_(std::move(owner)),
       splits_(splits),
+      evaluated_(evaluated_part(splits, config.task)),
       train_bytes_(limited(splits.train.size(), config.task.train_limit)),
-      test_bytes_(limited(splits.test.size(), config.task.test_limit)),
+      test_bytes_(limited(evaluated_.size(), config.task.test_limit)),
       context_(config.task.context),
       batch_(config.train.batch),
-      seed_(static_cast<std::uint64_t>(config.train.seed)) {
-  if (train_bytes_ <= context_ || test_bytes_ < 2) {
-    throw std::invalid_argument(
-        "[train] a text of " + std::to_string(train_bytes_) + " bytes, and " +
-        std::to_string(test_bytes_) +
-        " held out, is too short for windows of " + std::to_string(context_) +
-        ": lower task.context");
-  }
-}
+      seed_(static_cast<std::uint64_t>(config.train.seed)) {}
 
 std::int64_t TextExamples::batches_per_epoch() const {
   return std::max<std::int64_t>(1, train_bytes_ / (batch_ * context_));
@@ -83,8 +75,8 @@ Batch TextExamples::test_batch(std::int64_t index) const {
   auto* targets = batch.targets.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < windows * context_; ++i) {
     const bool inside = first + i < predicted;
-    inputs[i] = inside ? byte_at(splits_.test, first + i) : 0;
-    targets[i] = inside ? byte_at(splits_.test, first + i + 1) : kIgnored;
+    inputs[i] = inside ? byte_at(evaluated_, first + i) : 0;
+    targets[i] = inside ? byte_at(evaluated_, first + i + 1) : kIgnored;
   }
   return batch;
 }

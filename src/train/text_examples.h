@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "train/examples.h"
 
@@ -26,6 +27,7 @@ class TextExamples : public Examples {
  private:
   std::shared_ptr<const void> owner_;
   const data::TextSplits& splits_;
+  const std::string& evaluated_;
   std::int64_t train_bytes_;
   std::int64_t test_bytes_;
   std::int64_t context_;

@@ -17,42 +17,44 @@ double seconds_since(Clock::time_point start) {
 
 constexpr double kBetweenDraws = 0.1;
 
-std::string figure_text(const Status& status) {
-  if (status.last && status.last->bits_per_byte) {
-    return fmt::format("  {:.3f} bits/byte", *status.last->bits_per_byte);
-  }
-  if (status.last && status.last->accuracy) {
-    return fmt::format("  accuracy {:.1f} %", 100 * *status.last->accuracy);
-  }
-  return "";
-}
-
 // For several at once: "x^3/sqrt(N) seed 1: loss 0.512  84.1 %".
-std::string short_text(const std::string& label, const Status& status) {
-  std::string text = fmt::format("{}: loss {:.3f}", label, status.loss);
-  if (status.last && status.last->bits_per_byte) {
-    text += fmt::format(" {:.2f} bits", *status.last->bits_per_byte);
-  } else if (status.last && status.last->accuracy) {
-    text += fmt::format(" {:.1f} %", 100 * *status.last->accuracy);
+std::string short_text(const std::string& label, const Progress& progress) {
+  std::string text = fmt::format("{}: loss {:.3f}", label, progress.loss());
+  const auto result = progress.info.result.value_or(run::Evaluation());
+  if (result.bits_per_byte) {
+    text += fmt::format(" {:.2f} bits", *result.bits_per_byte);
+  } else if (result.accuracy) {
+    text += fmt::format(" {:.1f} %", 100 * *result.accuracy);
   }
   return text;
 }
 
 }  // namespace
 
-std::string status_text(const Status& status) {
-  std::string text = fmt::format("step {}/{}  loss {:.3f}", status.step,
-                                 status.steps, status.loss);
-  text += figure_text(status);
-  if (status.items_per_second > 0) {
-    text += fmt::format("  {:.0f} {}/s", status.items_per_second, status.unit);
+std::string progress_text(const Progress& progress) {
+  const run::RunInfo& info = progress.info;
+  std::string text = fmt::format("step {}/{}  loss {:.3f}", info.step,
+                                 info.steps, progress.loss());
+  const auto result = info.result.value_or(run::Evaluation());
+  if (result.bits_per_byte) {
+    text += fmt::format("  {:.3f} bits/byte", *result.bits_per_byte);
+  } else if (result.accuracy) {
+    text += fmt::format("  accuracy {:.1f} %", 100 * *result.accuracy);
   }
-  if (status.evaluating) text += "  evaluating";
+  if (progress.items_per_second > 0) {
+    text +=
+        fmt::format("  {:.0f} {}/s", progress.items_per_second, progress.unit);
+  }
+  if (progress.evaluating) text += "  evaluating";
   return text;
 }
 
-TrainBar::TrainBar(base::ProgressStyle style, std::size_t runs)
-    : style_(style), runs_(runs), start_(Clock::now()) {}
+TrainBar::TrainBar(base::ProgressStyle style, std::size_t runs,
+                   std::string phase)
+    : style_(style),
+      runs_(runs),
+      phase_(phase.empty() ? "" : phase + " "),
+      start_(Clock::now()) {}
 
 TrainBar::~TrainBar() {
   if (style_ == base::ProgressStyle::kTerminal) std::fputs("\r\033[K", stderr);
@@ -66,13 +68,14 @@ void TrainBar::note(const std::string& text) {
 
 std::string TrainBar::prefix(std::size_t run) const {
   const std::string& label = active_.at(run).label;
-  return runs_ > 1 ? fmt::format("[{}/{}] {}", run + 1, runs_, label) : label;
+  return runs_ > 1 ? fmt::format("{}[{}/{}] {}", phase_, run + 1, runs_, label)
+                   : phase_ + label;
 }
 
-void TrainBar::begin_run(std::size_t run, const std::string& activation,
+void TrainBar::begin_run(std::size_t run, const std::string& label,
                          std::int64_t seed) {
   Active active;
-  active.label = fmt::format("{} seed {}", activation, seed);
+  active.label = fmt::format("{} seed {}", label, seed);
   active_[run] = active;
 }
 
@@ -80,7 +83,7 @@ void TrainBar::end_run(std::size_t run, const std::string& outcome) {
   const Active& active = active_.at(run);
   if (active.first_step >= 0) {
     steps_of_ended_ +=
-        static_cast<double>(active.status.step - active.first_step);
+        static_cast<double>(active.progress.info.step - active.first_step);
   }
   note(fmt::format("{}  {}", prefix(run), outcome));
   active_.erase(run);
@@ -94,28 +97,29 @@ double TrainBar::seconds_left() const {
   double steps = 0;
   for (const auto& [run, active] : active_) {
     if (active.first_step < 0) continue;
-    made += static_cast<double>(active.status.step - active.first_step);
-    left += static_cast<double>(active.status.steps - active.status.step);
-    steps = static_cast<double>(active.status.steps);
+    made += static_cast<double>(active.progress.info.step - active.first_step);
+    left += static_cast<double>(active.progress.info.steps -
+                                active.progress.info.step);
+    steps = static_cast<double>(active.progress.info.steps);
   }
   left += steps * static_cast<double>(runs_ - ended_ - active_.size());
   return made > 0 ? seconds_since(start_) / made * left
                   : std::numeric_limits<double>::infinity();
 }
 
-void TrainBar::update(std::size_t run, const Status& status) {
+void TrainBar::update(std::size_t run, const Progress& progress) {
   Active& active = active_.at(run);
   if (active.first_step < 0) {
-    active.first_step = std::max<std::int64_t>(0, status.step - 1);
+    active.first_step = std::max<std::int64_t>(0, progress.info.step - 1);
   }
-  active.status = status;
+  active.progress = progress;
   if (style_ == base::ProgressStyle::kTerminal) {
     if (seconds_since(last_draw_) >= kBetweenDraws) draw();
-  } else if (style_ == base::ProgressStyle::kLines && !status.evaluating) {
-    const std::int64_t tenth = 10 * status.step / status.steps;
-    if (tenth == active.printed_tenth || status.items_per_second == 0) return;
+  } else if (style_ == base::ProgressStyle::kLines && !progress.evaluating) {
+    const std::int64_t tenth = 10 * progress.info.step / progress.info.steps;
+    if (tenth == active.printed_tenth || progress.items_per_second == 0) return;
     active.printed_tenth = tenth;
-    fmt::print(stderr, "{}  {}\n", prefix(run), status_text(status));
+    fmt::print(stderr, "{}  {}\n", prefix(run), progress_text(progress));
   }
 }
 
@@ -127,18 +131,18 @@ void TrainBar::draw() {
   std::string unit;
   for (const auto& [run, active] : active_) {
     if (active.first_step < 0) continue;
-    done += static_cast<double>(active.status.step) /
-            static_cast<double>(active.status.steps);
-    speed += active.status.items_per_second;
-    unit = active.status.unit;
+    done += static_cast<double>(active.progress.info.step) /
+            static_cast<double>(active.progress.info.steps);
+    speed += active.progress.items_per_second;
+    unit = active.progress.unit;
     text +=
-        (text.empty() ? "" : "  ") + short_text(active.label, active.status);
+        (text.empty() ? "" : "  ") + short_text(active.label, active.progress);
   }
   if (runs_ == 1 && !active_.empty()) {
-    text = status_text(active_.begin()->second.status);
+    text = phase_ + progress_text(active_.begin()->second.progress);
   } else {
-    text = fmt::format("{}/{} runs  {:.0f} {}/s  {}", ended_, runs_, speed,
-                       unit, text);
+    text = fmt::format("{}{}/{} runs  {:.0f} {}/s  {}", phase_, ended_, runs_,
+                       speed, unit, text);
   }
   fmt::print(
       stderr, "\r{}\033[K",

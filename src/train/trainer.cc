@@ -15,6 +15,7 @@
 #include "train/prefetch.h"
 #include "train/run_folder.h"
 #include "train/run_log.h"
+#include "train/start.h"
 #include "train/step.h"
 
 namespace polyattn::train {
@@ -48,7 +49,8 @@ class Trainer {
   RunFolder folder_;
   TaskShape shape_;
   std::unique_ptr<Examples> examples_;
-  std::unique_ptr<Network> network_;
+  StartedNetwork start_;
+  Network& network_;
   AdamW optimizer_;
   std::int64_t steps_;
   Stepper stepper_;
@@ -61,16 +63,18 @@ Trainer::Trainer(const Job& job)
       folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       shape_(shape_of(*job.data, job.config.task)),
       examples_(make_examples(job.data, job.config)),
-      network_(make_network(job.config, shape_)),
-      optimizer_(network_->module(), job.config.train),
+      start_(start_network(job.config, shape_, *examples_)),
+      network_(*start_.network),
+      optimizer_(network_.module(), job.config.train),
       steps_(steps_of(job.config, *examples_)),
-      stepper_(config_, *network_, optimizer_, steps_),
+      stepper_(config_, network_, optimizer_, steps_),
       log_(job,
            {.steps = steps_,
             .batches_per_epoch = examples_->batches_per_epoch(),
             .test_count = examples_->test_count()},
-           *network_, optimizer_) {
-  network_->module().train();
+           network_, optimizer_) {
+  network_.module().train();
+  if (!start_.layers.empty()) log_.write_start(start_.layers);
 }
 
 bool Trainer::due(std::int64_t every) const {
@@ -85,26 +89,19 @@ std::int64_t Trainer::steps_between_evaluations() const {
 }
 
 void Trainer::report(bool evaluating) {
-  const Progress& progress = log_.progress();
-  Status status{.step = log_.info().step,
-                .steps = steps_,
-                .last = last_evaluation(log_.info()),
-                .items_per_second = log_.items_per_second(),
-                .unit = examples_->unit(),
-                .evaluating = evaluating};
-  if (progress.loss_count > 0) {
-    status.loss = progress.loss_sum / static_cast<double>(progress.loss_count);
-  }
-  job_.progress(status);
+  Progress progress = log_.progress();
+  progress.unit = examples_->unit();
+  progress.evaluating = evaluating;
+  job_.progress(progress);
 }
 
 void Trainer::evaluate_now() {
   const auto start = std::chrono::steady_clock::now();
   optimizer_.swap_average();
-  Evaluation found;
+  run::Evaluation found;
   {
     const Autocast autocast(config_.train.autocast);
-    found = evaluate(*network_, *examples_, shape_.text,
+    found = evaluate(network_, *examples_, shape_.text,
                      [&](double) { report(true); });
   }
   log_.write_evaluation(found, std::chrono::duration<double>(
@@ -157,7 +154,7 @@ void Trainer::save_maps() {
   base::Json maps;
   {
     const Autocast autocast(config_.train.autocast);
-    maps = attention_maps(*network_, *examples_, *job_.data, config_);
+    maps = attention_maps(network_, *examples_, *job_.data, config_);
   }
   optimizer_.swap_average();
   if (!maps.is_null()) {

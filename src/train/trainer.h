@@ -1,30 +1,17 @@
 // One run: from a config and data to a folder with records and checkpoints.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "train/evaluation.h"
+#include "train/progress.h"
 #include "train/run/config.h"
 #include "train/run/records.h"
 #include "train/task_data.h"
 
 namespace polyattn::train {
-
-// What a person who watches wants to know.
-struct Status {
-  std::int64_t step = 0;
-  std::int64_t steps = 0;
-  double loss = 0;  // smoothed
-  std::optional<Evaluation> last;
-  double items_per_second = 0;
-  std::string unit;  // of items
-  bool evaluating = false;
-};
 
 struct Job {
   run::Config config;  // train.threads above 0
@@ -33,11 +20,13 @@ struct Job {
   // Goes on from the last checkpoint if there is one. Without it a folder that
   // holds a run already is refused.
   bool resume = false;
-  std::string command;  // for run.json
+  // For run.json. A run that goes on keeps the variant that it has there.
+  std::string variant = {};
+  std::string command;
   std::string version;
   // Asked after every step: true ends the run with a checkpoint.
   std::function<bool()> stop = [] { return false; };
-  std::function<void(const Status&)> progress = [](const Status&) {};
+  std::function<void(const Progress&)> progress = [](const Progress&) {};
   // Something that the user should know and that is no error.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };

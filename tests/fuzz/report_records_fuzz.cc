@@ -49,6 +49,15 @@ void check_norms(const Json& norms) {
   }
 }
 
+void check_start(const Json& start) {
+  for (const char* key : {"weight_before", "weight", "softmax"}) {
+    require(start[key].size() == start["gain"].size(), "layers are missing");
+    for (std::size_t i = 0; i < start[key].size(); ++i) {
+      require(start[key][i].size() == start["gain"][i].size(), "or heads");
+    }
+  }
+}
+
 void check_metrics(std::string_view text) {
   RunSeries series;
   while (!text.empty()) {
@@ -66,6 +75,7 @@ void check_metrics(std::string_view text) {
   check_same_length(run["train"], run["shown"].get<std::size_t>());
   check_same_length(run["eval"], run["eval"]["step"].size());
   check_norms(run["norms"]);
+  if (run.contains("start")) check_start(run["start"]);
   require(run["points"] >= run["shown"], "points out of nothing");
   const Json& steps = run["train"]["step"];
   require(std::is_sorted(steps.begin(), steps.end()), "steps do not ascend");

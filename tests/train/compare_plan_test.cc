@@ -6,30 +6,15 @@
 
 #include "base/duration.h"
 #include "base/program.h"
-#include "polyattn/activation.h"
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
+#include "train/compare_run.h"
 #include "train/train_bar.h"
 
 namespace polyattn::train::compare_plan_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-TEST(ParseActivations, SplitsTrimsAndMakesCanonical) {
-  EXPECT_EQ(
-      parse_activations({"softmax, x^3/sqrt(N)", "x^2*0.5"}),
-      (std::vector<std::string>{"softmax", "x^3/sqrt(N)",
-                                Activation::parse("0.5 x^2").to_string()}));
-}
-
-TEST(ParseActivations, RefusesEmptyAndRepeated) {
-  EXPECT_THROW(parse_activations({"softmax,,x"}), base::UsageError);
-  EXPECT_THROW(parse_activations({""}), base::UsageError);
-  EXPECT_THROW(parse_activations({"softmax,"}), base::UsageError);
-  EXPECT_THROW(parse_activations({"x^3", "x^3"}), base::UsageError);
-  EXPECT_THROW(parse_activations({"x/2,0.5 x"}), base::UsageError);
-  EXPECT_THROW(parse_activations({"x^"}), FormulaError);
-}
 
 TEST(Duration, AsPeopleWriteIt) {
   EXPECT_DOUBLE_EQ(base::parse_duration("90"), 90);
@@ -55,7 +40,7 @@ TEST(Slug, IsAPartOfAFileName) {
 ComparePlan make_plan() {
   ComparePlan plan;
   plan.base = run::default_config("fashion-mnist");
-  plan.activations = {"softmax", "x^3/sqrt(N)"};
+  plan.arms = {{"softmax"}, {"x^3/sqrt(N)"}};
   plan.seeds = 2;
   plan.folder = "out";
   return plan;
@@ -73,6 +58,22 @@ TEST(PlannedRuns, GoSeedBySeedInFoldersOfTheirOwn) {
   EXPECT_EQ(folders.size(), 4U);
 }
 
+TEST(PlannedRuns, OfAVariantHaveItsSettings) {
+  ComparePlan plan = make_plan();
+  plan.arms = run::parse_arms(
+      {"softmax,x^3/sqrt(N){model.start=plain, train.lr=1e-4}"}, plan.base);
+  const auto runs = planned_runs(plan);
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_EQ(runs[0].variant, "");
+  EXPECT_EQ(runs[1].variant, "model.start=plain, train.lr=1e-4");
+  EXPECT_EQ(runs[1].label, "x^3/sqrt(N){model.start=plain, train.lr=1e-4}");
+  EXPECT_EQ(runs[1].folder,
+            fs::path("out/x3-over-sqrtN-start-plain-lr-1e-4-seed1"));
+  EXPECT_EQ(runs[1].config.model.start, "plain");
+  EXPECT_EQ(runs[1].config.train.lr, 1e-4);
+  EXPECT_EQ(runs[0].config.train.lr, plan.base.train.lr);
+}
+
 TEST(PlannedRuns, OnlyPolynomialsLearnTheirCoefficients) {
   ComparePlan plan = make_plan();
   plan.seeds = 1;
@@ -82,10 +83,115 @@ TEST(PlannedRuns, OnlyPolynomialsLearnTheirCoefficients) {
   EXPECT_EQ(runs[1].config.model.learned_coefficients, "head");
 }
 
+ComparePlan make_search() {
+  ComparePlan plan = make_plan();
+  plan.grid = run::parse_grid(
+      {"train.lr=1e-3,2e-3", "model.learned_coefficients=none,head"},
+      plan.base);
+  plan.grid_seeds = 2;
+  return plan;
+}
+
+TEST(SearchRuns, AreEverySettingOfEveryActivationOnHeldOutData) {
+  const auto runs = search_runs(make_search());
+  // softmax learns no coefficients, so two of its four settings are the same.
+  ASSERT_EQ(runs.size(), 12U);
+  EXPECT_EQ(runs[0].folder,
+            fs::path("out/grid/"
+                     "softmax-lr-1e-3-learnedcoefficients-none-seed1"));
+  EXPECT_EQ(runs[0].label,
+            "softmax, train.lr=1e-3, model.learned_coefficients=none");
+  EXPECT_EQ(runs[1].setting, 2U);
+  EXPECT_EQ(runs[1].config.train.lr, 2e-3);
+  EXPECT_EQ(runs[5].config.model.activation, "x^3/sqrt(N)");
+  EXPECT_EQ(runs[5].config.model.learned_coefficients, "head");
+  EXPECT_EQ(runs[6].config.train.seed, 2);
+  std::set<fs::path> folders;
+  for (const auto& planned : runs) {
+    folders.insert(planned.folder);
+    EXPECT_EQ(planned.config.task.validation, 0.1);
+  }
+  EXPECT_EQ(folders.size(), 12U);
+  ComparePlan plan = make_search();
+  plan.base.task.validation = 0.25;
+  EXPECT_EQ(search_runs(plan)[0].config.task.validation, 0.25);
+  EXPECT_TRUE(search_runs(make_plan()).empty());
+}
+
+TEST(SearchRuns, SayEverythingThatIsWrongOnce) {
+  ComparePlan plan = make_search();
+  plan.grid =
+      run::parse_grid({"train.lr=1e-3,-1", "model.heads=2,7"}, plan.base);
+  try {
+    search_runs(plan);
+    FAIL();
+  } catch (const run::ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("2 problems"), std::string::npos) << text;
+    EXPECT_NE(text.find("--grid: train.lr is -1.0, must be above 0"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("not a multiple of model.heads 7"), std::string::npos)
+        << text;
+  }
+}
+
+TEST(PlannedRuns, AfterASearchHaveItsSettingsAndOtherSeeds) {
+  ComparePlan plan = make_search();
+  plan.base.task.validation = 0.25;
+  plan.chosen["x^3/sqrt(N)"] = {{"train.lr", "2e-3"}};
+  const auto runs = planned_runs(plan);
+  ASSERT_EQ(runs.size(), 4U);
+  EXPECT_EQ(runs[0].config.train.seed, 3);
+  EXPECT_EQ(runs[1].folder, fs::path("out/x3-over-sqrtN-seed3"));
+  EXPECT_EQ(runs[1].config.train.lr, 2e-3);
+  EXPECT_EQ(runs[1].label, "x^3/sqrt(N), train.lr=2e-3");
+  EXPECT_EQ(runs[3].config.train.seed, 4);
+  for (const auto& run : runs) EXPECT_EQ(run.config.task.validation, 0);
+}
+
+TEST(PlannedRuns, AfterASearchOfVariantsHaveTheSettingsOfEach) {
+  ComparePlan plan = make_plan();
+  plan.arms = {{"x"}, {"x", {{"model.start", "plain"}}}};
+  plan.grid = run::parse_grid({"train.lr=1e-3,2e-3"}, plan.base);
+  const auto searched = search_runs(plan);
+  ASSERT_EQ(searched.size(), 4U);
+  EXPECT_EQ(searched[2].folder,
+            fs::path("out/grid/x-start-plain-lr-1e-3-seed1"));
+  EXPECT_EQ(searched[2].config.model.start, "plain");
+  plan.chosen["x{model.start=plain}"] = {{"train.lr", "2e-3"}};
+  const auto runs = planned_runs(plan);
+  EXPECT_EQ(runs[0].config.train.lr, plan.base.train.lr);
+  EXPECT_EQ(runs[1].config.train.lr, 2e-3);
+  EXPECT_EQ(runs[1].folder, fs::path("out/x-start-plain-seed2"));
+  EXPECT_EQ(runs[1].label, "x{model.start=plain}, train.lr=2e-3");
+}
+
+TEST(CheckPlan, RefusesWhatIsDecidedTwice) {
+  ComparePlan plan = make_plan();
+  plan.arms.push_back({"x", {{"train.steps", "5"}}});
+  check_plan(plan);
+  plan.budget = "5m";
+  EXPECT_EQ(test::message_of<base::UsageError>([&] { check_plan(plan); }),
+            "--activations train.steps: --budget decides the number of steps; "
+            "leave out one of them");
+  plan.budget.clear();
+  plan.grid = run::parse_grid({"train.steps=10,20"}, plan.base);
+  EXPECT_EQ(test::message_of<base::UsageError>([&] { check_plan(plan); }),
+            "train.steps is searched by --grid and set by x{train.steps=5}: "
+            "leave out one of them");
+  plan.arms.pop_back();
+  check_plan(plan);
+  plan.budget = "5m";
+  EXPECT_EQ(test::message_of<base::UsageError>([&] { check_plan(plan); }),
+            "--grid train.steps: --budget decides the number of steps; leave "
+            "out one of them");
+}
+
 TEST(DefaultFolder, DependsOnTheSettingsButNotOnActivationsAndSeeds) {
   const ComparePlan plan = make_plan();
   ComparePlan other = plan;
-  other.activations = {"x"};
+  other.arms = {{"x"}};
   other.seeds = 9;
   other.base.train.seed = 5;
   EXPECT_EQ(default_folder(plan), default_folder(other));
@@ -94,6 +200,11 @@ TEST(DefaultFolder, DependsOnTheSettingsButNotOnActivationsAndSeeds) {
   other = plan;
   other.budget = "5m";
   EXPECT_NE(default_folder(plan), default_folder(other));
+  const ComparePlan search = make_search();
+  EXPECT_NE(default_folder(plan), default_folder(search));
+  other = search;
+  other.grid_seeds = 3;
+  EXPECT_NE(default_folder(search), default_folder(other));
 }
 
 TEST(StepsWithin, FillTheBudget) {
@@ -152,21 +263,24 @@ TEST_F(PlanFile, RefusesADamagedFile) {
   }
 }
 
-TEST(StatusText, ShowsWhatThereIs) {
-  train::Status status;
-  status.step = 300;
-  status.steps = 900;
-  status.loss = 0.5123;
-  status.items_per_second = 1830;
-  status.unit = "images";
-  EXPECT_EQ(status_text(status), "step 300/900  loss 0.512  1830 images/s");
-  status.last =
-      train::Evaluation{.loss = 1, .accuracy = 0.841, .bits_per_byte = {}};
-  EXPECT_EQ(status_text(status),
+TEST(ProgressText, ShowsWhatThereIs) {
+  train::Progress progress;
+  progress.info.step = 300;
+  progress.info.steps = 900;
+  EXPECT_EQ(progress_text(progress), "step 300/900  loss 0.000");
+  progress.loss_sum = 1.0246;
+  progress.loss_count = 2;
+  progress.items_per_second = 1830;
+  progress.unit = "images";
+  EXPECT_EQ(progress_text(progress), "step 300/900  loss 0.512  1830 images/s");
+  progress.info.result = {.loss = 1, .accuracy = 0.841};
+  EXPECT_EQ(progress_text(progress),
             "step 300/900  loss 0.512  accuracy 84.1 %  1830 images/s");
-  status.last->bits_per_byte = 2.5;
-  EXPECT_EQ(status_text(status),
-            "step 300/900  loss 0.512  2.500 bits/byte  1830 images/s");
+  progress.info.result->bits_per_byte = 2.5;
+  progress.evaluating = true;
+  EXPECT_EQ(progress_text(progress),
+            "step 300/900  loss 0.512  2.500 bits/byte  1830 images/s  "
+            "evaluating");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "data/hold_out.h"
 #include "train/mixup.h"
 #include "train/prefetch.h"
 #include "train/small_tasks.h"
@@ -52,6 +53,65 @@ TEST(ImageExamples, LimitsLeaveTheFirstOnes) {
   const auto examples = make_examples(image_data(), config);
   EXPECT_EQ(examples->batches_per_epoch(), 2);
   EXPECT_EQ(examples->test_count(), 5);
+}
+
+// The data of load_task_data() with task.validation.
+std::shared_ptr<const TaskData> held_out(
+    const std::shared_ptr<const TaskData>& data, double share) {
+  TaskData parts = *data;
+  std::visit([&](auto& splits) { data::hold_out(splits, share); }, parts);
+  return std::make_shared<const TaskData>(std::move(parts));
+}
+
+TEST(ImageExamples, OfValidationDataAreNormalisedByTheRest) {
+  run::Config config = image_config();
+  config.task.validation = 0.25;
+  config.train.batch = 48;
+  const auto data = held_out(image_data(64), 0.25);
+  const auto examples = make_examples(data, config);
+  EXPECT_EQ(examples->test_count(), 16);
+  const Batch trained = examples->train_batch(0);  // all that is left
+  EXPECT_NEAR(trained.inputs.mean().item<double>(), 0, 1e-5);
+  const Batch held = examples->test_batch(0);
+  const auto& labels = images_of(data).validation.labels;
+  for (std::int64_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(held.targets[i].item<std::int64_t>(),
+              labels[static_cast<std::size_t>(i)]);
+  }
+  // The same part for every seed, and the limits are of what is left.
+  config.train.seed = 9;
+  config.train.batch = 4;
+  config.task.train_limit = 20;
+  const auto other = make_examples(data, config);
+  EXPECT_EQ(other->batches_per_epoch(), 5);
+  EXPECT_TRUE(torch::equal(other->test_batch(0).targets, held.targets));
+}
+
+TEST(Examples, RefuseAShareThatLeavesNoBatchOrWindow) {
+  run::Config images = image_config();
+  images.task.validation = 0.5;
+  images.train.batch = 40;
+  const auto half = held_out(image_data(64), 0.5);
+  EXPECT_THROW(check_examples(*half, images), std::invalid_argument);
+  images.train.batch = 32;
+  EXPECT_NO_THROW(check_examples(*half, images));
+  // Nothing was held out of this.
+  EXPECT_THROW(check_examples(*image_data(64), images), std::invalid_argument);
+  run::Config text = testing::text_config();
+  text.task.context = 3000;
+  EXPECT_NO_THROW(check_examples(*testing::text_data(), text));
+  text.task.validation = 0.5;
+  EXPECT_THROW(check_examples(*held_out(testing::text_data(), 0.5), text),
+               std::invalid_argument);
+}
+
+TEST(TaskShape, IsThatOfAllPartsTogether) {
+  const run::Config config = testing::sequence_config();
+  const auto data = testing::sequence_data();
+  for (const double share : {0.1, 0.5}) {
+    EXPECT_EQ(shape_of(*held_out(data, share), config.task).length,
+              shape_of(*data, config.task).length);
+  }
 }
 
 // An image whose pixel tells its place, so that what moved where can be read.

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "polyattn/models/state_file.h"
-#include "support/temporary_folder.h"
+#include "support/records.h"
 #include "train/small_tasks.h"
 #include "train/trainer.h"
 
@@ -45,15 +45,8 @@ class Resume : public ::testing::Test {
     return folder_ / "parts" / "checkpoints";
   }
 
-  // Without what a clock tells.
   std::vector<base::Json> records(const char* name) const {
-    auto records = run::read_metrics(folder_ / name / "metrics.jsonl");
-    for (base::Json& record : records) {
-      for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
-        record.erase(key);
-      }
-    }
-    return records;
+    return polyattn::test::timeless(folder_ / name);
   }
 
   bool warned(const std::string& text) const {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,49 +18,60 @@
 namespace polyattn::run {
 namespace {
 
-constexpr double kConfidence = 0.95;
-
 // Two spellings of a formula are one activation. Text that is no formula comes
 // from a file that somebody else wrote.
 struct Label {
   std::string canonical;
   std::string shown;
-  bool softmax = false;
+  std::string variant;
+  bool baseline = false;  // softmax, and no variant of it
 };
 
-Label label_of(const std::string& formula) {
-  try {
-    const Activation activation = Activation::parse(formula);
-    return {activation.to_string(), formula,
-            activation.kind == ActivationKind::kSoftmax};
-  } catch (const FormulaError&) {
-    const std::string quoted = base::in_quotes(formula);
-    return {quoted, quoted};
-  }
+// As it is, unless somebody else wrote it who means harm.
+std::string shown_variant(const RunInfo& run) {
+  constexpr std::size_t kMaxBytes = 1000;
+  std::string variant = run.variant.value_or("");
+  const bool printable =
+      std::all_of(variant.begin(), variant.end(),
+                  [](char c) { return c >= ' ' && c <= '~'; });
+  return printable && variant.size() <= kMaxBytes ? variant
+                                                  : base::in_quotes(variant);
 }
 
-Figure figure_of(const std::vector<RunInfo>& runs) {
-  const auto any = [&](auto has) {
-    return std::any_of(runs.begin(), runs.end(), has);
-  };
-  if (any([](const RunInfo& run) { return run.accuracy.has_value(); })) {
-    return Figure::kAccuracy;
+Label label_of(const RunInfo& run) {
+  const std::string variant = shown_variant(run);
+  try {
+    const Activation activation = Activation::parse(run.activation);
+    return {activation.to_string(), run.activation, variant,
+            variant.empty() && activation.kind == ActivationKind::kSoftmax};
+  } catch (const FormulaError&) {
+    const std::string quoted = base::in_quotes(run.activation);
+    return {quoted, quoted, variant};
   }
-  if (any([](const RunInfo& run) { return run.bits_per_byte.has_value(); })) {
-    return Figure::kBitsPerByte;
-  }
-  return Figure::kLoss;
 }
 
 std::optional<double> figure_value(const RunInfo& run, Figure figure) {
+  if (!run.result) return std::nullopt;
   switch (figure) {
     case Figure::kAccuracy:
-      return run.accuracy;
+      return run.result->accuracy;
     case Figure::kBitsPerByte:
-      return run.bits_per_byte;
+      return run.result->bits_per_byte;
     default:
-      return run.loss;
+      return run.result->loss;
   }
+}
+
+// What the runs have, the accuracy first.
+Figure figure_of(const std::vector<RunInfo>& runs) {
+  for (const Figure figure : {Figure::kAccuracy, Figure::kBitsPerByte}) {
+    if (std::any_of(runs.begin(), runs.end(), [&](const RunInfo& run) {
+          return figure_value(run, figure).has_value();
+        })) {
+      return figure;
+    }
+  }
+  return Figure::kLoss;
 }
 
 enum class Outcome { kFinished, kDiverged, kOther };
@@ -70,8 +81,7 @@ Outcome outcome_of(const RunInfo& run, Figure figure) {
   const auto value = figure_value(run, figure);
   if (run.state != RunState::kFinished || !value) return Outcome::kOther;
   // The accuracy of a model that computes NaN is finite, its loss is not.
-  const bool finite =
-      std::isfinite(*value) && std::isfinite(run.loss.value_or(0));
+  const bool finite = std::isfinite(*value) && std::isfinite(run.result->loss);
   return finite ? Outcome::kFinished : Outcome::kDiverged;
 }
 
@@ -80,47 +90,49 @@ double larger_norm(double a, double b) {
   return std::isnan(a) || a > b ? a : b;
 }
 
-// The runs of one activation.
+// The runs of one activation and variant.
 struct Group {
   Label label;
   std::vector<const RunInfo*> runs;
   std::vector<const RunInfo*> finished;
 };
 
-std::map<std::int64_t, double> figures_by_seed(const Group& group,
-                                               Figure figure) {
+SeedFigures figures_by_seed(const Group& group, Figure figure) {
   std::map<std::int64_t, std::vector<double>> values;
   for (const RunInfo* run : group.finished) {
     values[run->seed].push_back(*figure_value(*run, figure));
   }
-  std::map<std::int64_t, double> means;
+  SeedFigures means;
   for (const auto& [seed, all] : values)
     means[seed] = base::sample_of(all).mean;
   return means;
 }
 
-// A row's figures of the seeds that both rows have.
-std::vector<double> common_figures(const ComparisonRow& row,
-                                   const ComparisonRow& other) {
+// A row's mean over the seeds that both rows have.
+double common_mean(const ComparisonRow& row, const ComparisonRow& other) {
   std::vector<double> figures;
   for (const auto& [seed, value] : row.by_seed) {
     if (other.by_seed.contains(seed)) figures.push_back(value);
   }
-  return figures;
+  return base::sample_of(figures).mean;
 }
 
-void compare_with(const ComparisonRow& baseline, ComparisonRow& row) {
-  const PairedDifference found = paired_difference(row, baseline);
-  row.pairs = found.pairs;
-  row.difference = found.difference;
-  row.half_width = found.half_width;
-  row.paired_mean = base::sample_of(common_figures(row, baseline)).mean;
-  row.baseline_mean = base::sample_of(common_figures(baseline, row)).mean;
+void compare_with_baseline(Comparison& comparison) {
+  const Differences found = differences_to(comparison, comparison.baseline);
+  comparison.basis = found.basis;
+  const ComparisonRow& baseline = comparison.rows[comparison.baseline];
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    ComparisonRow& row = comparison.rows[i];
+    row.difference = found.rows[i];
+    row.paired_mean = common_mean(row, baseline);
+    row.baseline_mean = common_mean(baseline, row);
+  }
 }
 
 ComparisonRow row_of(const Group& group, Figure figure) {
   ComparisonRow row;
   row.activation = group.label.shown;
+  row.variant = group.label.variant;
   for (const RunInfo* run : group.runs) {
     const Outcome outcome = outcome_of(*run, figure);
     row.finished += outcome == Outcome::kFinished ? 1 : 0;
@@ -135,7 +147,7 @@ ComparisonRow row_of(const Group& group, Figure figure) {
   std::vector<double> figures, losses, seconds;
   for (const RunInfo* run : group.finished) {
     figures.push_back(*figure_value(*run, figure));
-    if (run->loss) losses.push_back(*run->loss);
+    losses.push_back(run->result->loss);
     seconds.push_back(run->train_seconds);
   }
   row.figure = base::sample_of(figures);
@@ -148,10 +160,12 @@ ComparisonRow row_of(const Group& group, Figure figure) {
 std::vector<Group> grouped(const std::vector<RunInfo>& runs, Figure figure) {
   std::vector<Group> groups;
   for (const RunInfo& run : runs) {
-    Label label = label_of(run.activation);
-    auto found = std::find_if(
-        groups.begin(), groups.end(),
-        [&](const Group& g) { return g.label.canonical == label.canonical; });
+    Label label = label_of(run);
+    auto found =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+          return g.label.canonical == label.canonical &&
+                 g.label.variant == label.variant;
+        });
     if (found == groups.end()) {
       groups.push_back({std::move(label), {}, {}});
       found = groups.end() - 1;
@@ -176,6 +190,19 @@ void caution(const std::vector<RunInfo>& runs, const char* what, Getter get,
       fmt::format("The runs differ in {}: {}.", what, fmt::join(values, ", ")));
 }
 
+void note_validation(const std::vector<RunInfo>& runs, Comparison& comparison) {
+  const auto count =
+      std::count_if(runs.begin(), runs.end(),
+                    [](const RunInfo& r) { return r.split == kValidation; });
+  comparison.validation = count == std::ssize(runs);
+  if (count == 0) return;
+  comparison.cautions.emplace_back(
+      comparison.validation
+          ? "The figures are of validation data, not of the test set."
+          : "The runs differ in what they were evaluated on: some on "
+            "validation data, the others on the test set.");
+}
+
 void check_tasks(const std::vector<RunInfo>& runs) {
   if (runs.empty()) {
     throw std::invalid_argument("[compare] there are no runs");
@@ -190,19 +217,17 @@ void check_tasks(const std::vector<RunInfo>& runs) {
 
 }  // namespace
 
-PairedDifference paired_difference(const ComparisonRow& row,
-                                   const ComparisonRow& other) {
-  const std::vector<double> own = common_figures(row, other);
-  const std::vector<double> theirs = common_figures(other, row);
-  std::vector<double> differences(own.size());
-  std::transform(own.begin(), own.end(), theirs.begin(), differences.begin(),
-                 std::minus<>());
-  const base::Sample sample = base::sample_of(differences);
-  PairedDifference result{sample.count, sample.mean, 0};
-  if (sample.count < 2) return result;
-  result.half_width = base::student_t(kConfidence, sample.count - 1) *
-                      sample.deviation / std::sqrt(sample.count);
-  return result;
+Differences differences_to(const Comparison& comparison,
+                           std::size_t reference) {
+  std::vector<SeedFigures> figures;
+  for (const ComparisonRow& row : comparison.rows) {
+    figures.push_back(row.by_seed);
+  }
+  const bool counted =
+      comparison.figure == Figure::kAccuracy && comparison.test_count > 0;
+  return differences_to(
+      reference, figures,
+      counted ? 1 / static_cast<double>(comparison.test_count) : 0);
 }
 
 Comparison compare_runs(const std::vector<RunInfo>& runs) {
@@ -221,21 +246,20 @@ Comparison compare_runs(const std::vector<RunInfo>& runs) {
   }
   const std::vector<Group> groups = grouped(runs, comparison.figure);
   for (std::size_t i = groups.size(); i-- > 0;) {
-    if (groups[i].label.softmax) comparison.baseline = i;
+    if (groups[i].label.baseline) comparison.baseline = i;
   }
   for (const Group& group : groups) {
     comparison.rows.push_back(row_of(group, comparison.figure));
   }
-  for (ComparisonRow& row : comparison.rows) {
-    compare_with(comparison.rows[comparison.baseline], row);
-  }
+  compare_with_baseline(comparison);
   auto& cautions = comparison.cautions;
+  note_validation(runs, comparison);
   caution(
       runs, "planned steps", [](const RunInfo& r) { return r.steps; },
       cautions);
   caution(
-      runs, "test examples", [](const RunInfo& r) { return r.test_count; },
-      cautions);
+      runs, comparison.validation ? "validation examples" : "test examples",
+      [](const RunInfo& r) { return r.test_count; }, cautions);
   caution(
       runs, "tokens (N)", [](const RunInfo& r) { return r.tokens; }, cautions);
   return comparison;

@@ -5,22 +5,12 @@
 
 #include "base/text_table.h"
 #include "train/run/comparison.h"
+#include "train/run/figure_text.h"
 
 namespace polyattn::run {
 namespace {
 
 using Cells = std::vector<std::string>;
-
-const char* name_of(Figure figure) {
-  switch (figure) {
-    case Figure::kAccuracy:
-      return "accuracy";
-    case Figure::kBitsPerByte:
-      return "bits_per_byte";
-    default:
-      return "loss";
-  }
-}
 
 const char* title_of(Figure figure) {
   switch (figure) {
@@ -62,25 +52,44 @@ std::string ratio_text(double norm, double tokens) {
              : fmt::format("{:.3g}", norm / std::sqrt(tokens));
 }
 
+// "-0.3 (-0.7 to +0.1)"; the baseline has none.
+std::string difference_cell(const Comparison& comparison,
+                            const ComparisonRow& row) {
+  if (&row == &comparison.rows[comparison.baseline]) return "";
+  if (row.difference.pairs == 0) return "-";
+  const FigureStyle style = style_of(comparison.figure);
+  const std::string difference = signed_text(row.difference, style);
+  if (!row.difference.half_width) return difference;
+  return fmt::format("{} ({})", difference,
+                     interval_text(row.difference, style));
+}
+
 // The titles, and below the cells of a row in the same order.
 std::vector<base::Column> columns_of(Figure figure) {
   std::vector<base::Column> columns = {{"activation", base::Align::kLeft}};
   if (figure != Figure::kLoss) columns.push_back({title_of(figure)});
-  for (const char* title : {"loss", "train time", "memory", "max ‖A‖", "/√N",
-                            "max ‖A'‖", "/√N", "diverged", "unfinished"}) {
+  for (const char* title :
+       {"difference", "loss", "train time", "memory", "max ‖A‖", "/√N",
+        "max ‖A'‖", "/√N", "diverged", "unfinished"}) {
     columns.push_back({title});
   }
   return columns;
 }
 
+std::string label_of(const ComparisonRow& row) {
+  return row.setting.empty() ? row.name()
+                             : fmt::format("{} ({})", row.name(), row.setting);
+}
+
 Cells cells_of(const Comparison& comparison, const ComparisonRow& row) {
-  Cells cells = {row.activation};
+  Cells cells = {label_of(row)};
   if (comparison.figure == Figure::kAccuracy) {
     cells.push_back(sample_text(row.figure, 100, 1));
   } else if (comparison.figure == Figure::kBitsPerByte) {
     cells.push_back(sample_text(row.figure, 1, 3));
   }
   const int all = row.finished + row.diverged + row.other;
+  cells.push_back(difference_cell(comparison, row));
   cells.push_back(sample_text(row.loss, 1, 3));
   cells.push_back(row.finished > 0 ? time_text(row.train_seconds) : "-");
   cells.push_back(row.peak_mb > 0 ? fmt::format("{:.0f} MB", row.peak_mb)
@@ -119,12 +128,10 @@ std::string notes(const Comparison& comparison) {
   if (comparison.tokens > 0) {
     text += fmt::format("; N = {:.0f}", comparison.tokens);
   }
-  text +=
-      ". Differences are taken seed by seed, and their intervals are "
-      "Student's, "
-      "each by itself: of twenty activations that are all equal, one is "
-      "expected to look different.\n";
-  return text;
+  text += ". Differences are those to the baseline, taken seed by seed";
+  const std::string note = interval_note(comparison);
+  if (!note.empty()) text += fmt::format(", with {}", note);
+  return text + ".\n";
 }
 
 base::Json sample_json(const base::Sample& sample) {
@@ -137,6 +144,8 @@ base::Json sample_json(const base::Sample& sample) {
 base::Json row_json(const ComparisonRow& row) {
   base::Json json;
   json["activation"] = row.activation;
+  if (!row.variant.empty()) json["variant"] = row.variant;
+  if (!row.setting.empty()) json["setting"] = row.setting;
   json["finished"] = row.finished;
   json["diverged"] = row.diverged;
   json["other"] = row.other;
@@ -146,18 +155,47 @@ base::Json row_json(const ComparisonRow& row) {
   json["peak_mb"] = base::number(row.peak_mb);
   json["max_weight_norm"] = base::number(row.max_weight_norm);
   json["max_jacobian_norm"] = base::number(row.max_jacobian_norm);
-  json["pairs"] = row.pairs;
-  const auto if_pairs = [&](double value, int needed) {
-    return row.pairs >= needed ? base::number(value) : base::Json();
+  const Difference& difference = row.difference;
+  json["pairs"] = difference.pairs;
+  const auto if_paired = [&](double value) {
+    return difference.pairs > 0 ? base::number(value) : base::Json();
   };
-  json["paired_mean"] = if_pairs(row.paired_mean, 1);
-  json["baseline_mean"] = if_pairs(row.baseline_mean, 1);
-  json["difference"] = if_pairs(row.difference, 1);
-  json["half_width"] = if_pairs(row.half_width, 2);
+  json["paired_mean"] = if_paired(row.paired_mean);
+  json["baseline_mean"] = if_paired(row.baseline_mean);
+  json["difference"] = if_paired(difference.mean);
+  json["half_width"] = difference.half_width
+                           ? base::number(*difference.half_width)
+                           : base::Json();
+  json["pooled"] = difference.pooled;
   return json;
 }
 
+base::Json intervals_json(const Comparison& comparison) {
+  const IntervalBasis& basis = comparison.basis;
+  if (basis.intervals == 0) return base::Json();
+  const double size = style_of(comparison.figure).worth_telling;
+  const auto seeds = seeds_to_tell(size, basis);
+  return {{"note", interval_note(comparison)},
+          {"count", basis.intervals},
+          {"pooled", basis.pooled},
+          {"degrees", basis.degrees},
+          {"deviation", base::number(std::sqrt(basis.variance))},
+          {"tell", size},
+          {"seeds_to_tell", seeds ? base::Json(*seeds) : base::Json()}};
+}
+
 }  // namespace
+
+const char* name_of(Figure figure) {
+  switch (figure) {
+    case Figure::kAccuracy:
+      return "accuracy";
+    case Figure::kBitsPerByte:
+      return "bits_per_byte";
+    default:
+      return "loss";
+  }
+}
 
 std::string comparison_table(const Comparison& comparison) {
   base::TextTable table(columns_of(comparison.figure));
@@ -177,7 +215,7 @@ std::string comparison_markdown(const Comparison& comparison) {
   text += markdown_line(titles) + markdown_line(rules);
   for (const ComparisonRow& row : comparison.rows) {
     Cells cells = cells_of(comparison, row);
-    cells.front() = as_code(row.activation);
+    cells.front() = as_code(label_of(row));
     text += markdown_line(cells);
   }
   return text + "\n" + notes(comparison);
@@ -189,10 +227,12 @@ base::Json comparison_json(const Comparison& comparison) {
   json["figure"] = name_of(comparison.figure);
   json["tokens"] = base::number(comparison.tokens);
   json["test_count"] = comparison.test_count;
+  json["split"] = comparison.validation ? kValidation : "test";
   json["baseline"] =
       comparison.rows.empty()
           ? base::Json()
-          : base::Json(comparison.rows[comparison.baseline].activation);
+          : base::Json(comparison.rows[comparison.baseline].name());
+  json["intervals"] = intervals_json(comparison);
   json["rows"] = base::Json::array();
   for (const ComparisonRow& row : comparison.rows) {
     json["rows"].push_back(row_json(row));

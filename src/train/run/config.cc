@@ -5,28 +5,25 @@
 #include <system_error>
 
 #include "base/message.h"
+#include "base/split.h"
 #include "base/text_file.h"
 #include "train/run/toml_reader.h"
 
 namespace polyattn::run {
-namespace {
-
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return "";
-  return std::string(
-      text.substr(first, text.find_last_not_of(kBlanks) + 1 - first));
+std::string read_toml_file(const std::filesystem::path& path) {
+  try {
+    return base::read_text_file(path, kMaxTomlBytes);
+  } catch (const std::runtime_error& error) {
+    throw ConfigError(fmt::format("[config] {}", error.what()));
+  }
 }
-
-}  // namespace
 
 Setting parse_setting(std::string_view text) {
   const std::size_t equals = text.find('=');
   Setting setting;
   if (equals != std::string_view::npos) {
-    setting.key = trimmed(text.substr(0, equals));
-    setting.value = trimmed(text.substr(equals + 1));
+    setting.key = base::trimmed(text.substr(0, equals));
+    setting.value = base::trimmed(text.substr(equals + 1));
   }
   if (setting.key.empty()) {
     throw ConfigError(fmt::format(
@@ -38,13 +35,13 @@ Setting parse_setting(std::string_view text) {
 
 Config read_config(const std::filesystem::path& path,
                    const std::vector<Setting>& settings) {
-  std::string text;
-  try {
-    text = base::read_text_file(path, kMaxTomlBytes);
-  } catch (const std::runtime_error& error) {
-    throw ConfigError(fmt::format("[config] {}", error.what()));
-  }
-  return parse_config(text, path.string(), settings);
+  return parse_config(read_toml_file(path), path.string(), settings);
+}
+
+Config read_run_config(const std::filesystem::path& folder,
+                       const std::vector<Setting>& settings) {
+  const std::filesystem::path path = folder / "config.toml";
+  return parse_run_config(read_toml_file(path), path.string(), settings);
 }
 
 void write_config(const std::filesystem::path& path, const Config& config) {

@@ -25,6 +25,9 @@ class ConfigError : public std::runtime_error {
 struct TaskConfig {
   std::string name = "fashion-mnist";
   std::string path;  // empty: the data cache
+  // Share of the training data that is held out and evaluated on instead of the
+  // test set; 0: none.
+  double validation = 0;
   // 0: all. Otherwise only so many examples, for quick trials.
   std::int64_t train_limit = 0;
   std::int64_t test_limit = 0;
@@ -55,8 +58,15 @@ struct ModelConfig {
   std::string qk_norm = "none";
   bool learned_scale = false;
   std::string learned_coefficients = "none";
-  double layer_scale = 0;  // 0: none
+  std::string output_norm = "none";
+  bool output_gate = false;
+  bool center_values = false;
+  std::int64_t short_conv = 0;  // width; 0: none
+  double layer_scale = 0;       // 0: none
   std::string initialisation = "vit";
+  // matched, plain; and for matched, what share of softmax's norm.
+  std::string start = "matched";
+  double start_factor = 0.3;
   double qk_gain = 1;
   double dropout = 0;
   double attention_dropout = 0;
@@ -138,6 +148,13 @@ Config parse_config(std::string_view text, std::string_view source,
                     const std::vector<Setting>& settings = {});
 Config read_config(const std::filesystem::path& path,
                    const std::vector<Setting>& settings = {});
+
+// The same for what a run wrote into its folder. Keys that are missing are
+// younger than the run, and mean what was done then: model.start is plain.
+Config parse_run_config(std::string_view text, std::string_view source,
+                        const std::vector<Setting>& settings = {});
+Config read_run_config(const std::filesystem::path& folder,
+                       const std::vector<Setting>& settings = {});
 
 // Ranges, and what must agree. A key that means nothing to the task must have
 // its default, so that no choice is ignored in silence. Throws ConfigError that

@@ -176,6 +176,10 @@ void Checker::check_sizes() {
 
 void Checker::check_images() {
   if (task_->kind != kImages) return;
+  const std::int64_t window = config_.model.short_conv;
+  if (window != 0 && window != 3) {
+    refuse("model", "short_conv", " {} is neither 0 nor 3, for images", window);
+  }
   const std::int64_t patch = config_.model.patch;
   if (task_->image_side == 0) {
     if (config_.task.image_size % patch != 0) {

@@ -47,7 +47,9 @@ constexpr std::array<Words, 2> kPoolings = {"class", "mean"};
 constexpr std::array<Words, 2> kPositions = {"learned", "rotary"};
 constexpr std::array<Words, 2> kNorms = {"layer", "rms"};
 constexpr std::array<Words, 3> kQkNorms = {"none", "layer", "rms"};
+constexpr std::array<Words, 2> kOutputNorms = {"none", "rms"};
 constexpr std::array<Words, 3> kLearned = {"none", "shared", "head"};
+constexpr std::array<Words, 2> kStarts = {"matched", "plain"};
 constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
 constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
 
@@ -57,10 +59,13 @@ constexpr Field kFields[] = {
      "what is learned", {}, kTaskNames},
     {"task", "path", kTask<&TaskConfig::path>,
      "where the data is; empty: the data cache"},
+    {"task", "validation", kTask<&TaskConfig::validation>,
+     "share of the training data to evaluate on instead of the test set; 0: none",
+     from_to(0, 0.5)},
     {"task", "train_limit", kTask<&TaskConfig::train_limit>,
      "use only so many training examples; 0: all", kCountOrNone},
     {"task", "test_limit", kTask<&TaskConfig::test_limit>,
-     "use only so many test examples; 0: all", kCountOrNone},
+     "evaluate on only so many examples; 0: all", kCountOrNone},
     {"task", "image_size", kTask<&TaskConfig::image_size>,
      "images from a folder are scaled to this", from_to(1, 4096), {}, kImages},
     {"task", "context", kTask<&TaskConfig::context>,
@@ -104,10 +109,25 @@ constexpr Field kFields[] = {
     {"model", "learned_coefficients", kModel<&ModelConfig::learned_coefficients>,
      "learn the polynomial: one for all heads, or one for each",
      {}, kLearned},
+    {"model", "output_norm", kModel<&ModelConfig::output_norm>,
+     "norm of each head's output, before the projection", {}, kOutputNorms},
+    {"model", "output_gate", kModel<&ModelConfig::output_gate>,
+     "multiply the heads' output by a sigmoid of the row"},
+    {"model", "center_values", kModel<&ModelConfig::center_values>,
+     "attend to v less its mean, and add the mean again"},
+    {"model", "short_conv", kModel<&ModelConfig::short_conv>,
+     "width of a convolution of q, k and v, of v for images; 0: none",
+     from_to(0, 64)},
     {"model", "layer_scale", kModel<&ModelConfig::layer_scale>,
      "first value of the layer scales; 0: none", from_to(0, 100)},
     {"model", "initialisation", kModel<&ModelConfig::initialisation>,
      "first values of the weights", {}, kSchemes},
+    {"model", "start", kModel<&ModelConfig::start>,
+     "first scores of what is not softmax: scaled to its norm, or as drawn",
+     {}, kStarts},
+    {"model", "start_factor", kModel<&ModelConfig::start_factor>,
+     "share of softmax's norm that a matched start has",
+     {.low = 0, .high = 1e6, .without_low = true}},
     {"model", "qk_gain", kModel<&ModelConfig::qk_gain>,
      "factor of the first weights of q and k",
      {.low = 0, .high = 1e6, .without_low = true}},
@@ -186,6 +206,15 @@ std::span<const Field> fields() { return kFields; }
 
 bool is_retired(std::string_view section, std::string_view key) {
   return section == "model" && key == "fused";
+}
+
+const char* why_shared(std::string_view name) {
+  if (name == "model.activation") return "formulas are named by themselves";
+  if (name == "train.seed") return "every setting has the same seeds";
+  if (name == "train.threads") return "it decides how fast, not how well";
+  if (name.starts_with("task.")) return "it decides what is learned and tested";
+  if (name.starts_with("record.")) return "it decides what is recorded";
+  return nullptr;
 }
 
 const Field* find_field(std::string_view section, std::string_view key) {

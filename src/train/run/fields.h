@@ -53,6 +53,10 @@ const Field* find_field(std::string_view section, std::string_view key);
 // themselves.
 bool is_retired(std::string_view section, std::string_view key);
 
+// Why all runs of a comparison have the same value of a key, neither searched
+// nor varied; nullptr if they may differ.
+const char* why_shared(std::string_view name);
+
 // In the order of the file.
 std::span<const std::string_view> section_names();
 

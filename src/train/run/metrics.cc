@@ -1,4 +1,4 @@
-// metrics.jsonl: written line by line, read whole.
+// metrics.jsonl, written line by line.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,17 +10,13 @@
 #include <limits>
 #include <string_view>
 
+#include "base/file_descriptor.h"
 #include "base/json_text.h"
 #include "base/message.h"
-#include "base/text_file.h"
 #include "train/run/records.h"
 
 namespace polyattn::run {
 namespace {
-
-// Some ten times the longest run that we can think of. As JSON in memory it is
-// many times as large.
-constexpr std::size_t kMaxMetricsBytes = std::size_t{1} << 28;
 
 [[noreturn]] void refuse(const std::filesystem::path& path,
                          std::string_view why) {
@@ -91,18 +87,11 @@ void MetricsWriter::write(const base::Json& record) {
   const std::string flaw = flaw_of(record);
   if (!flaw.empty()) refuse(path_, "a record that is wrong: " + flaw);
   const std::string line = base::json_line(record);
-  std::size_t done = 0;
-  while (done < line.size()) {
-    const ssize_t written =
-        ::write(file_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const std::string why = system_message();
-      // What is there of the line would spoil those that come after it.
-      if (::ftruncate(file_, bytes_) != 0) refuse(path_, why + ", torn line");
-      refuse(path_, why);
-    }
-    done += static_cast<std::size_t>(written);
+  if (!base::write_all(file_, line).empty()) {
+    const std::string why = system_message();
+    // What is there of the line would spoil those that come after it.
+    if (::ftruncate(file_, bytes_) != 0) refuse(path_, why + ", torn line");
+    refuse(path_, why);
   }
   bytes_ += static_cast<std::int64_t>(line.size());
 }
@@ -114,33 +103,24 @@ void MetricsWriter::sync() {
   }
 }
 
-std::vector<base::Json> read_metrics(const std::filesystem::path& path) {
-  std::string text;
-  try {
-    text = base::read_text_file(path, kMaxMetricsBytes);
-  } catch (const std::runtime_error& error) {
-    throw RecordError(fmt::format("[metrics] {}", error.what()));
+base::Json evaluation_json(const Evaluation& evaluation) {
+  base::Json json = {{"loss", base::number(evaluation.loss)}};
+  if (evaluation.accuracy)
+    json["accuracy"] = base::number(*evaluation.accuracy);
+  if (evaluation.bits_per_byte) {
+    json["bits_per_byte"] = base::number(*evaluation.bits_per_byte);
   }
-  std::vector<base::Json> records;
-  std::string_view rest = text;
-  // The writer may have been killed within the last line.
-  for (std::size_t end = rest.find('\n'); end != std::string_view::npos;
-       end = rest.find('\n')) {
-    std::string flaw;
-    try {
-      records.push_back(base::parse_json(rest.substr(0, end)));
-      flaw = flaw_of(records.back());
-    } catch (const base::JsonError& error) {
-      flaw = error.what();
-      records.emplace_back();
-    }
-    if (!flaw.empty()) {
-      throw RecordError(fmt::format("[metrics] {}:{}: {}", path.string(),
-                                    records.size(), flaw));
-    }
-    rest.remove_prefix(end + 1);
-  }
-  return records;
+  return json;
+}
+
+Evaluation evaluation_of(const base::Json& json) {
+  const auto figure = [&](const char* key) -> std::optional<double> {
+    if (!json.contains(key)) return std::nullopt;
+    return base::number_of(json[key]);
+  };
+  return {.loss = base::number_of(json.at("loss")),
+          .accuracy = figure("accuracy"),
+          .bits_per_byte = figure("bits_per_byte")};
 }
 
 }  // namespace polyattn::run

@@ -25,22 +25,45 @@ std::string full_name(std::string_view section, std::string_view key) {
                                    : fmt::format("{}.{}", section, key));
 }
 
-struct Place {
-  int line = 0;
-  int column = 0;
-};
+// The value as the field has it; nothing if it is of another type.
+std::optional<Value> converted(const Value& value, const Value& like) {
+  if (value.index() == like.index()) return value;
+  if (std::holds_alternative<double>(like)) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      return static_cast<double>(*integer);
+    }
+  }
+  return std::nullopt;
+}
 
-std::string place_text(std::string_view source, const Place& place) {
-  if (place.line == 0) return std::string(source);
-  return fmt::format("{}:{}:{}", source, place.line, place.column);
+// Whether the value is of the right type.
+bool assign(Config& config, const Field& field, const TomlValue& value,
+            const std::string& where, Problems& problems) {
+  const Value like = field.get(config);
+  const auto fitting =
+      value.value ? converted(*value.value, like) : std::optional<Value>();
+  if (fitting) {
+    field.set(config, *fitting);
+    return true;
+  }
+  std::string shown;
+  if (value.value) {
+    const auto* text = std::get_if<std::string>(&*value.value);
+    shown =
+        fmt::format(" {}", text ? in_quotes(*text) : value_text(*value.value));
+  }
+  problems.add(where, fmt::format("{} is {}{}, must be {}", field.name(),
+                                  value.type, shown, type_name(like)));
+  return false;
 }
 
 // Lays what a file and settings say over the defaults, and remembers from where
 // each value is.
 class Overlay {
  public:
-  Overlay(std::string_view source, const std::vector<Setting>& settings)
-      : source_(source), settings_(settings) {}
+  Overlay(std::string_view source, const std::vector<Setting>& settings,
+          Config (*defaults)(std::string_view task))
+      : source_(source), settings_(settings), defaults_(defaults) {}
 
   Config apply(std::string_view text);
 
@@ -48,12 +71,10 @@ class Overlay {
   std::vector<TomlSection> read(std::string_view text);
   void start_from_task(const std::vector<TomlSection>& sections);
   void apply_section(const TomlSection& section);
-  void apply_setting(const Setting& setting);
-  void assign(const Field& field, const TomlValue& value,
-              const std::string& where);
 
   std::string source_;
   const std::vector<Setting>& settings_;
+  Config (*defaults_)(std::string_view task);
   Config config_;
   Problems problems_;
   std::map<const Field*, std::string> origins_;
@@ -64,7 +85,7 @@ std::vector<TomlSection> Overlay::read(std::string_view text) {
   try {
     sections = read_toml(text);
   } catch (const TomlError& error) {
-    problems_.add(place_text(source_, {error.line(), error.column()}),
+    problems_.add(place_text(source_, error.line(), error.column()),
                   error.what());
   }
   problems_.check();
@@ -102,7 +123,7 @@ void Overlay::start_from_task(const std::vector<TomlSection>& sections) {
     if (section.name != field.section) continue;
     for (const TomlEntry& entry : section.entries) {
       if (entry.key != field.key) continue;
-      take(entry.value, place_text(source_, {entry.line, entry.column}));
+      take(entry.value, place_text(source_, entry.line, entry.column));
     }
   }
   for (const Setting& setting : settings_) {
@@ -114,38 +135,7 @@ void Overlay::start_from_task(const std::vector<TomlSection>& sections) {
                                      advice_on_task(name)));
     problems_.check();
   }
-  config_ = default_config(name);
-}
-
-// The value as the field has it; nothing if it is of another type.
-std::optional<Value> converted(const Value& value, const Value& like) {
-  if (value.index() == like.index()) return value;
-  if (std::holds_alternative<double>(like)) {
-    if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-      return static_cast<double>(*integer);
-    }
-  }
-  return std::nullopt;
-}
-
-void Overlay::assign(const Field& field, const TomlValue& value,
-                     const std::string& where) {
-  const Value like = field.get(config_);
-  const auto fitting =
-      value.value ? converted(*value.value, like) : std::optional<Value>();
-  if (fitting) {
-    field.set(config_, *fitting);
-    origins_[&field] = where;
-    return;
-  }
-  std::string shown;
-  if (value.value) {
-    const auto* text = std::get_if<std::string>(&*value.value);
-    shown =
-        fmt::format(" {}", text ? in_quotes(*text) : value_text(*value.value));
-  }
-  problems_.add(where, fmt::format("{} is {}{}, must be {}", field.name(),
-                                   value.type, shown, type_name(like)));
+  config_ = defaults_(name);
 }
 
 void Overlay::apply_section(const TomlSection& section) {
@@ -154,7 +144,7 @@ void Overlay::apply_section(const TomlSection& section) {
                                section.name) != sections.end();
   if (!known && !section.name.empty()) {
     problems_.add(
-        place_text(source_, {section.line, section.column}),
+        place_text(source_, section.line, section.column),
         problems_.enough()
             ? ""
             : fmt::format("unknown section {}: {}", in_quotes(section.name),
@@ -163,9 +153,11 @@ void Overlay::apply_section(const TomlSection& section) {
   }
   for (const TomlEntry& entry : section.entries) {
     if (is_retired(section.name, entry.key)) continue;
-    const std::string where = place_text(source_, {entry.line, entry.column});
+    const std::string where = place_text(source_, entry.line, entry.column);
     if (const Field* field = find_field(section.name, entry.key)) {
-      assign(*field, entry.value, where);
+      if (assign(config_, *field, entry.value, where, problems_)) {
+        origins_[field] = where;
+      }
     } else if (problems_.enough()) {
       problems_.add("", "");
     } else if (std::find(sections.begin(), sections.end(), entry.key) !=
@@ -181,25 +173,16 @@ void Overlay::apply_section(const TomlSection& section) {
   }
 }
 
-void Overlay::apply_setting(const Setting& setting) {
-  const auto [section, key] = split_key(setting.key);
-  const Field* const field = find_field(section, key);
-  if (field == nullptr) {
-    problems_.add("--set",
-                  fmt::format("unknown key {}: {}", in_quotes(setting.key),
-                              advice_on_key(section, key)));
-    return;
-  }
-  const bool wants_string =
-      std::holds_alternative<std::string>(field->get(config_));
-  assign(*field, setting_value(setting, wants_string), "--set");
-}
-
 Config Overlay::apply(std::string_view text) {
   const std::vector<TomlSection> sections = read(text);
   start_from_task(sections);
   for (const TomlSection& section : sections) apply_section(section);
-  for (const Setting& setting : settings_) apply_setting(setting);
+  for (const Setting& setting : settings_) {
+    if (const Field* field =
+            apply_setting(config_, setting, "--set", problems_)) {
+      origins_[field] = "--set";
+    }
+  }
   // Values that were refused leave defaults behind, which may not agree with
   // the rest: so no more is said.
   problems_.check();
@@ -214,9 +197,38 @@ Config Overlay::apply(std::string_view text) {
 
 }  // namespace
 
+const Field* apply_setting(Config& config, const Setting& setting,
+                           const std::string& where, Problems& problems) {
+  const auto [section, key] = split_key(setting.key);
+  const Field* const field = find_field(section, key);
+  if (field == nullptr) {
+    problems.add(where,
+                 fmt::format("unknown key {}: {}", in_quotes(setting.key),
+                             advice_on_key(section, key)));
+    return nullptr;
+  }
+  const bool wants_string =
+      std::holds_alternative<std::string>(field->get(config));
+  return assign(config, *field, setting_value(setting, wants_string), where,
+                problems)
+             ? field
+             : nullptr;
+}
+
 Config parse_config(std::string_view text, std::string_view source,
                     const std::vector<Setting>& settings) {
-  return Overlay(source, settings).apply(text);
+  return Overlay(source, settings, default_config).apply(text);
+}
+
+Config parse_run_config(std::string_view text, std::string_view source,
+                        const std::vector<Setting>& settings) {
+  return Overlay(source, settings,
+                 [](std::string_view task) {
+                   Config config = default_config(task);
+                   config.model.start = "plain";
+                   return config;
+                 })
+      .apply(text);
 }
 
 }  // namespace polyattn::run

@@ -17,15 +17,22 @@ void Problems::add(const std::string& where, const std::string& message) {
   messages_.push_back(where.empty() ? message : where + ": " + message);
 }
 
-void Problems::check() const {
+void Problems::check(std::string_view subject) const {
   if (empty()) return;
-  if (count_ == 1) throw ConfigError("[config] " + messages_.front());
-  std::string text = fmt::format("[config] {} problems:", count_);
+  if (count_ == 1) {
+    throw ConfigError(fmt::format("[{}] {}", subject, messages_.front()));
+  }
+  std::string text = fmt::format("[{}] {} problems:", subject, count_);
   for (const std::string& message : messages_) text += "\n  " + message;
   if (count_ > messages_.size()) {
     text += fmt::format("\n  and {} more", count_ - messages_.size());
   }
   throw ConfigError(text);
+}
+
+std::string place_text(std::string_view source, int line, int column) {
+  if (line == 0) return std::string(source);
+  return fmt::format("{}:{}:{}", source, line, column);
 }
 
 }  // namespace polyattn::run

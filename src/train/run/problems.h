@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/run/config.h"
@@ -19,19 +20,29 @@ class Problems {
   // More will only be counted, so their messages need no care.
   bool enough() const;
 
-  // Throws ConfigError unless empty.
-  void check() const;
+  std::size_t count() const { return count_; }
+
+  // Throws ConfigError unless empty. Its message begins with "[subject]".
+  void check(std::string_view subject = "config") const;
 
  private:
   std::vector<std::string> messages_;
   std::size_t count_ = 0;
 };
 
+// "a.toml:3:5"; without a line the source alone.
+std::string place_text(std::string_view source, int line, int column);
+
 // A problem with a value; the message begins with the key.
 struct BadValue {
   const Field* field = nullptr;
   std::string message;
 };
+
+// In overlay.cc. Changes one key, or says at `where` what is wrong with it. The
+// field, or nullptr.
+const Field* apply_setting(Config& config, const Setting& setting,
+                           const std::string& where, Problems& problems);
 
 // In config_check.cc. Ranges and choices first; only if they hold, what must
 // agree.

@@ -8,6 +8,9 @@
 //   RUN/checkpoints/     train/checkpoint.h
 //
 // Lines of metrics.jsonl have a "kind" and a "step" (finished steps, from 1):
+//   start  at step 0, if model.start shrank the first scores: factor, and lists
+//          by layer and head: gain (of the scores), weight_before, weight
+//          (norms), softmax (its norm on these scores)
 //   train  epoch, loss, lr, grad_norm, seconds, items_per_second, wait_share
 //   eval   epoch, loss, accuracy (classifiers), bits_per_byte (texts), seconds
 //   norms  tokens (N), and arrays by layer: weight_mean, weight_max,
@@ -61,10 +64,6 @@ class MetricsWriter {
   std::int64_t bytes_ = 0;
 };
 
-// All whole lines; a last line that is cut off is left out. Throws RecordError
-// with the line number for anything else that is no object with kind and step.
-std::vector<base::Json> read_metrics(const std::filesystem::path& path);
-
 enum class RunState { kRunning, kFinished, kDiverged, kInterrupted };
 
 struct Divergence {
@@ -74,11 +73,31 @@ struct Divergence {
   bool operator==(const Divergence&) const = default;
 };
 
+// What an evaluation finds. Which figures are there depends on the task.
+struct Evaluation {
+  double loss = 0;
+  std::optional<double> accuracy = {};
+  std::optional<double> bits_per_byte = {};
+
+  bool operator==(const Evaluation&) const = default;
+};
+
+// Its figures as members of a record.
+base::Json evaluation_json(const Evaluation& evaluation);
+// The inverse. Throws base::JsonError or base::Json::exception.
+Evaluation evaluation_of(const base::Json& json);
+
+// What RunInfo::split says if it is there.
+inline constexpr const char* kValidation = "validation";
+
 // run.json.
 struct RunInfo {
   RunState state = RunState::kRunning;
   std::string task;
   std::string activation;
+  // The settings in which it differs from the rest of its comparison,
+  // "model.start=plain"; none: it does not.
+  std::optional<std::string> variant;
   std::int64_t seed = 0;
   std::int64_t step = 0;   // finished
   std::int64_t steps = 0;  // planned
@@ -94,18 +113,22 @@ struct RunInfo {
   std::string started;       // ISO 8601, UTC
   double train_seconds = 0;  // all sessions of the run together
   double eval_seconds = 0;
-  double peak_mb = 0;          // resident
-  std::optional<double> loss;  // of the last evaluation
-  std::optional<double> accuracy;
-  std::optional<double> bits_per_byte;
-  std::int64_t tokens = 0;      // N of its attention
-  std::int64_t test_count = 0;  // examples of the evaluation
-  double max_weight_norm = 0;   // over layers, heads and time
+  double peak_mb = 0;                // resident
+  std::optional<Evaluation> result;  // of the last evaluation
+  std::int64_t tokens = 0;           // N of its attention
+  std::int64_t test_count = 0;       // examples of the evaluation
+  std::optional<std::string> split;  // "validation"; none: the test set
+  double max_weight_norm = 0;        // over layers, heads and time
   double max_jacobian_norm = 0;
   std::optional<Divergence> divergence;
 
   bool operator==(const RunInfo&) const = default;
 };
+
+// Of a row of a comparison: "x^3{model.start=plain}", or the formula alone
+// without a variant.
+std::string arm_name(const std::string& activation, const std::string& variant);
+std::string arm_name(const RunInfo& info);
 
 std::string name_of(RunState state);  // running, finished, diverged, ...
 

@@ -32,6 +32,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("state", info.state);
   visit("task", info.task);
   visit("activation", info.activation);
+  visit("variant", info.variant);
   visit("seed", info.seed);
   visit("step", info.step);
   visit("steps", info.steps);
@@ -46,11 +47,10 @@ void visit_members(Visitor& visit, Info& info) {
   visit("train_seconds", info.train_seconds);
   visit("eval_seconds", info.eval_seconds);
   visit("peak_mb", info.peak_mb);
-  visit("loss", info.loss);
-  visit("accuracy", info.accuracy);
-  visit("bits_per_byte", info.bits_per_byte);
+  visit(info.result);
   visit("tokens", info.tokens);
   visit("test_count", info.test_count);
+  visit("split", info.split);
   visit("max_weight_norm", info.max_weight_norm);
   visit("max_jacobian_norm", info.max_jacobian_norm);
   visit("divergence", info.divergence);
@@ -64,8 +64,11 @@ class Printer {
   void operator()(const char* key, double value) {
     json[key] = base::number(value);
   }
-  void operator()(const char* key, const std::optional<double>& value) {
-    json[key] = value ? base::number(*value) : base::Json();
+  // The figures are members of the file itself, and null if they are not there.
+  void operator()(const std::optional<Evaluation>& value) {
+    json.update(
+        {{"loss", nullptr}, {"accuracy", nullptr}, {"bits_per_byte", nullptr}});
+    if (value) json.update(evaluation_json(*value));
   }
   void operator()(const char* key, const std::optional<std::string>& value) {
     json[key] = value ? base::Json(*value) : base::Json();
@@ -119,6 +122,15 @@ class InfoReader {
     value.reset();
     if (is_absent(key)) return;
     (*this)(key, value.emplace());
+  }
+  void operator()(std::optional<Evaluation>& value) {
+    std::optional<double> loss;
+    Evaluation found;
+    (*this)("loss", loss);
+    (*this)("accuracy", found.accuracy);
+    (*this)("bits_per_byte", found.bits_per_byte);
+    found.loss = loss.value_or(0);
+    value = loss ? std::optional(found) : std::nullopt;
   }
   void operator()(const char* key, std::optional<Divergence>& value) {
     value.reset();
@@ -183,6 +195,16 @@ class InfoReader {
 
 }  // namespace
 
+std::string arm_name(const std::string& activation,
+                     const std::string& variant) {
+  return variant.empty() ? activation
+                         : fmt::format("{}{{{}}}", activation, variant);
+}
+
+std::string arm_name(const RunInfo& info) {
+  return arm_name(info.activation, info.variant.value_or(""));
+}
+
 std::string name_of(RunState state) {
   for (const auto& [candidate, text] : kStates) {
     if (candidate == state) return text;
@@ -226,11 +248,12 @@ std::string outcome_text(const RunInfo& info) {
                        info.divergence->what);
   }
   std::string text;
-  if (info.bits_per_byte) {
-    text = fmt::format("{:.3f} bits per byte", *info.bits_per_byte);
-  } else if (info.accuracy && info.loss) {
-    text = fmt::format("accuracy {:.2f} %, loss {:.3f}", 100 * *info.accuracy,
-                       *info.loss);
+  const Evaluation result = info.result.value_or(Evaluation());
+  if (result.bits_per_byte) {
+    text = fmt::format("{:.3f} bits per byte", *result.bits_per_byte);
+  } else if (result.accuracy) {
+    text = fmt::format("accuracy {:.2f} %, loss {:.3f}", 100 * *result.accuracy,
+                       result.loss);
   }
   if (info.state == RunState::kInterrupted) {
     text = fmt::format("interrupted at step {} of {}", info.step, info.steps);

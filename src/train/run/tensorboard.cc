@@ -219,16 +219,11 @@ void EventWriter::record(const base::Json& record) {
 }
 
 void EventWriter::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const std::string why = std::strerror(errno);
-      buffer_.erase(0, buffer_.size() - rest.size());
-      refuse_events(path_, why);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
+  const std::size_t rest = base::write_all(file_.get(), buffer_).size();
+  if (rest > 0) {
+    const std::string why = std::strerror(errno);
+    buffer_.erase(0, buffer_.size() - rest);
+    refuse_events(path_, why);
   }
   buffer_.clear();
 }

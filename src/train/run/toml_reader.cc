@@ -73,6 +73,19 @@ toml::table parsed(std::string_view text) {
   }
 }
 
+// Nothing if the array holds something else too.
+std::optional<std::vector<TomlString>> strings_of(const toml::array& array) {
+  std::vector<TomlString> strings;
+  for (const toml::node& node : array) {
+    const auto* const string = node.as_string();
+    if (string == nullptr) return std::nullopt;
+    const toml::source_position begin = node.source().begin;
+    strings.push_back({string->get(), static_cast<int>(begin.line),
+                       static_cast<int>(begin.column)});
+  }
+  return strings;
+}
+
 TomlValue value_of(const toml::node& node) {
   std::optional<Value> value;
   if (const auto* flag = node.as_boolean()) value = flag->get();
@@ -80,20 +93,45 @@ TomlValue value_of(const toml::node& node) {
   if (const auto* number = node.as_floating_point()) value = number->get();
   if (const auto* string = node.as_string()) value = string->get();
   if (value) return {value, type_name(*value)};
-  return {std::nullopt, node.is_array()   ? "an array"
-                        : node.is_table() ? "a table"
-                                          : "a date or time"};
+  if (const auto* array = node.as_array()) {
+    return {std::nullopt, "an array", strings_of(*array)};
+  }
+  return {std::nullopt, node.is_table() ? "a table" : "a date or time"};
+}
+
+// The tables of [[name]]; nullptr for any other node.
+const toml::array* tables_of(const toml::node& node) {
+  const toml::array* const array = node.as_array();
+  if (array == nullptr || array->empty() || !array->is_array_of_tables()) {
+    return nullptr;
+  }
+  const toml::table* const first = array->front().as_table();
+  return first->is_inline() ? nullptr : array;
 }
 
 // Adds `section` for the table, and one for each table within it.
-void add_sections(const toml::table& table, TomlSection section,
-                  std::vector<TomlSection>& sections) {
+void add_sections(const toml::table& table, TomlTables tables,
+                  TomlSection section, std::vector<TomlSection>& sections) {
   const std::string prefix = section.name.empty() ? "" : section.name + ".";
   for (const auto& [key, node] : table) {
     const toml::source_position begin = key.source().begin;
     const auto line = static_cast<int>(begin.line);
     const auto column = static_cast<int>(begin.column);
     const std::string name(key.str());
+    const toml::array* const repeated =
+        tables == TomlTables::kSections ? tables_of(node) : nullptr;
+    if (repeated != nullptr) {
+      for (const toml::node& one : *repeated) {
+        const toml::source_position start = one.source().begin;
+        add_sections(*one.as_table(), tables,
+                     {prefix + name,
+                      static_cast<int>(start.line),
+                      static_cast<int>(start.column),
+                      {}},
+                     sections);
+      }
+      continue;
+    }
     const toml::table* const inner = node.as_table();
     if (inner == nullptr || inner->is_inline()) {
       section.entries.push_back({name, value_of(node), line, column});
@@ -101,7 +139,7 @@ void add_sections(const toml::table& table, TomlSection section,
     }
     // [outer.inner] begins with its first part.
     const int first = line == section.line ? section.column : column;
-    add_sections(*inner, {prefix + name, line, first, {}}, sections);
+    add_sections(*inner, tables, {prefix + name, line, first, {}}, sections);
   }
   sections.push_back(std::move(section));
 }
@@ -112,12 +150,12 @@ bool is_before(const auto& a, const auto& b) {
 
 }  // namespace
 
-std::vector<TomlSection> read_toml(std::string_view text) {
+std::vector<TomlSection> read_toml(std::string_view text, TomlTables tables) {
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
   std::vector<TomlSection> sections;
-  add_sections(parsed(text), {}, sections);
+  add_sections(parsed(text), tables, {}, sections);
   // toml++ has them in the order of their names.
   std::stable_sort(
       sections.begin(), sections.end(),

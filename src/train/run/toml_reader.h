@@ -1,10 +1,12 @@
-// TOML as far as a config needs it: sections of keys with plain values.
+// TOML as far as a config and an experiment need it: sections of keys with
+// plain values or lists of strings.
 //
 // toml++ 3.3 parses it. That is not safe with every file that somebody else
 // wrote (dotted keys overflow its stack, and letters outside of ASCII break
 // assumptions of its parser), so scan_toml() refuses such texts before.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,11 +17,19 @@
 
 namespace polyattn::run {
 
+struct TomlString {
+  std::string text;
+  int line = 0;
+  int column = 0;
+};
+
 struct TomlValue {
   // Nothing for what no config has: a date or time, an array, a table.
   std::optional<Value> value;
   // "an integer", ...: of a value too.
   std::string_view type;
+  // Of an array of nothing but strings.
+  std::optional<std::vector<TomlString>> strings = {};
 };
 
 struct TomlEntry {
@@ -57,10 +67,18 @@ inline constexpr std::size_t kMaxTomlBytes = 1 << 20;
 // ASCII but for strings and comments.
 void scan_toml(std::string_view text);
 
+// What [[name]] is: a value, an array, as it is to a config; or a section of
+// that name for each.
+enum class TomlTables { kValue, kSections };
+
 // In the order of the text; the first is what stands outside of sections. A
 // section within another has the name "outer.inner". Throws TomlError; line()
 // is 0 if there is no one place.
-std::vector<TomlSection> read_toml(std::string_view text);
+std::vector<TomlSection> read_toml(std::string_view text,
+                                   TomlTables tables = TomlTables::kValue);
+
+// The text of a file. Throws ConfigError.
+std::string read_toml_file(const std::filesystem::path& path);
 
 // Nothing if the text is not one value of a config, or a date.
 std::optional<TomlValue> read_toml_value(std::string_view text);

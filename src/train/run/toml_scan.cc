@@ -33,6 +33,7 @@ class LineScan {
     for (; at_ < line_.size() && line_[at_] != '#'; ++at_) {
       const char c = line_[at_];
       if (c == '"' || c == '\'') {
+        check_before_quote();
         skip_string(c);
       } else if (is_control(c)) {
         refuse("a control character");
@@ -48,6 +49,25 @@ class LineScan {
   }
 
  private:
+  // A value that goes on with a quote, as 0'a': toml++ 3.3 looks at what
+  // follows as at a part of the value, and has no answer for letters like
+  // U+00E9.
+  void check_before_quote() {
+    std::string_view before = line_.substr(0, at_);
+    if (before.ends_with('.')) {
+      before.remove_suffix(1);
+      if (before.empty() || !is_ascii(before.back()) ||
+          std::isdigit(before.back()) == 0)
+        return;
+    }
+    if (before.empty()) return;
+    const char c = before.back();
+    if (is_ascii(c) && (std::isalnum(c) != 0 || c == '_' || c == '+' ||
+                        c == '-' || c == ':')) {
+      refuse("a quote within a value or a key");
+    }
+  }
+
   // toml++ takes for granted that "[" is followed by a key.
   void check_header() {
     std::size_t key = line_.find_first_not_of(" \t");

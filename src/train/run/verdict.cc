@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "train/run/comparison.h"
+#include "train/run/figure_text.h"
 
 namespace polyattn::run {
 namespace {
@@ -12,66 +14,9 @@ namespace {
 // So many of the others are told one by one.
 constexpr std::size_t kMaxToldInShort = 3;
 
-// How the figure is written.
-struct Style {
-  double factor;  // 100 for per cent
-  int decimals;
-  const char* before;  // "reaches a loss of 1.2"
-  const char* unit;
-  const char* difference_unit;
-  bool lower_is_better;
-};
-
-Style style_of(Figure figure) {
-  switch (figure) {
-    case Figure::kAccuracy:
-      return {100, 1, "", " %", " points", false};
-    case Figure::kBitsPerByte:
-      return {1, 3, "", " bits per byte", "", true};
-    default:
-      return {1, 3, "a loss of ", "", "", true};
-  }
-}
-
-// Differences in the last digit get one more, so that no "0.0 less" is read.
-int decimals_for(const ComparisonRow& row, const Style& style) {
-  const double unit = std::pow(10.0, -style.decimals) / 2;
-  const bool small = std::abs(row.difference) * style.factor < unit ||
-                     (row.pairs > 1 && row.half_width * style.factor < unit);
-  return style.decimals + (small ? 1 : 0);
-}
-
-// "+0.3", and "0.0" for what is rounded to it.
-std::string with_sign(double value, int decimals) {
-  const double scale = std::pow(10.0, decimals);
-  const double rounded = std::round(value * scale) / scale;
-  if (rounded == 0) return fmt::format("{:.{}f}", 0.0, decimals);
-  return fmt::format("{:+.{}f}", rounded, decimals);
-}
-
-std::string difference_text(const ComparisonRow& row, const Style& style) {
-  const int decimals = decimals_for(row, style);
-  const std::string size =
-      fmt::format("{:.{}f}", std::abs(row.difference) * style.factor, decimals);
-  const bool zero = with_sign(row.difference * style.factor, decimals) ==
-                    fmt::format("{:.{}f}", 0.0, decimals);
-  return fmt::format("{}{} {}", size, style.difference_unit,
-                     zero                 ? "apart"
-                     : row.difference < 0 ? "less"
-                                          : "more");
-}
-
-std::string interval_text(const ComparisonRow& row, const Style& style) {
-  const int decimals = decimals_for(row, style);
-  return fmt::format(
-      "{} to {}",
-      with_sign((row.difference - row.half_width) * style.factor, decimals),
-      with_sign((row.difference + row.half_width) * style.factor, decimals));
-}
-
 enum class Judgement { kBetter, kWorse, kUnclear };
 
-Judgement judge(double difference, double error, const Style& style) {
+Judgement judge(double difference, double error, const FigureStyle& style) {
   // Also if either is NaN.
   if (!(std::abs(difference) > error)) return Judgement::kUnclear;
   return (difference > 0) == style.lower_is_better ? Judgement::kWorse
@@ -94,12 +39,17 @@ class Verdict {
   explicit Verdict(const Comparison& comparison)
       : c_(comparison),
         style_(style_of(comparison.figure)),
-        baseline_(comparison.rows[comparison.baseline]) {}
+        baseline_(comparison.rows[comparison.baseline]) {
+    for (const ComparisonRow& row : comparison.rows) {
+      of_one_seed_ += &row != &baseline_ && row.difference.pairs == 1 ? 1 : 0;
+    }
+  }
 
   std::string text() const;
 
  private:
   std::string figures() const;
+  std::string seeds_to_come() const;
   std::string fates() const;
   std::vector<const ComparisonRow*> others() const;
   std::string reaches(const ComparisonRow& row, double value) const;
@@ -108,21 +58,23 @@ class Verdict {
   std::string of_one_seed(const ComparisonRow& row) const;
   std::string in_short(const std::vector<const ComparisonRow*>& rows) const;
   Judgement judgement(const ComparisonRow& row) const;
+  double sampling_error(const ComparisonRow& row) const;
 
   const Comparison& c_;
-  Style style_;
+  FigureStyle style_;
   const ComparisonRow& baseline_;
+  int of_one_seed_ = 0;  // rows that have one in common with the baseline
 };
 
 // "x^3 reaches 87.1 %".
 std::string Verdict::reaches(const ComparisonRow& row, double value) const {
-  return fmt::format("{} reaches {}{:.{}f}{}", row.activation, style_.before,
-                     value * style_.factor, decimals_for(row, style_),
-                     style_.unit);
+  return fmt::format("{} reaches {}{:.{}f}{}", row.name(), style_.before,
+                     value * style_.factor,
+                     decimals_for(row.difference, style_), style_.unit);
 }
 
 std::string Verdict::alone(const ComparisonRow& row) const {
-  std::string text = fmt::format("{} reaches {}{:.{}f}{}", row.activation,
+  std::string text = fmt::format("{} reaches {}{:.{}f}{}", row.name(),
                                  style_.before, row.figure.mean * style_.factor,
                                  style_.decimals, style_.unit);
   if (row.finished == 1) return text + " (one run)";
@@ -131,28 +83,33 @@ std::string Verdict::alone(const ComparisonRow& row) const {
                      style_.decimals);
 }
 
-// The sampling error of the difference, as if the two were tested on different
-// examples: on the same ones it is smaller.
-double chance_of(const ComparisonRow& row, std::int64_t count) {
-  return std::hypot(base::sampling_error(row.paired_mean, count),
-                    base::sampling_error(row.baseline_mean, count));
+Judgement Verdict::judgement(const ComparisonRow& row) const {
+  const Difference& difference = row.difference;
+  if (!difference.half_width) return Judgement::kUnclear;
+  return judge(difference.mean, *difference.half_width, style_);
 }
 
-Judgement Verdict::judgement(const ComparisonRow& row) const {
-  if (row.pairs < 2) return Judgement::kUnclear;
-  return judge(row.difference, row.half_width, style_);
+// The sampling error of the difference, as if the two were tested on different
+// examples: on the same ones it is smaller. One of several is told, the best,
+// so that it is that of all of them.
+double Verdict::sampling_error(const ComparisonRow& row) const {
+  const auto error = [&](double share) {
+    return base::sampling_error(share, c_.test_count, of_one_seed_);
+  };
+  return std::hypot(error(row.paired_mean), error(row.baseline_mean));
 }
 
 std::string Verdict::of_one_seed(const ComparisonRow& row) const {
   if (c_.figure != Figure::kAccuracy || c_.test_count == 0) {
     return ", with one seed, which cannot tell how seeds scatter.";
   }
-  const double chance = chance_of(row, c_.test_count);
-  const Judgement by_chance = judge(row.difference, chance, style_);
+  const double error = sampling_error(row);
+  const Judgement by_chance = judge(row.difference.mean, error, style_);
   return fmt::format(
       ", with one seed, which cannot tell more than the sampling error of the "
-      "test set ({:.{}f} points for {} examples, 95 %): {}.",
-      chance * 100, style_.decimals, c_.test_count,
+      "{} set ({:.{}f} points for {} examples, 95 %{}): {}.",
+      c_.validation ? kValidation : "test", error * 100, style_.decimals,
+      c_.test_count, of_one_seed_ > 1 ? ", all at once" : "",
       by_chance == Judgement::kUnclear
           ? words_for(by_chance)
           : fmt::format("{} by more than that, for this seed",
@@ -160,19 +117,19 @@ std::string Verdict::of_one_seed(const ComparisonRow& row) const {
 }
 
 std::string Verdict::in_full(const ComparisonRow& row) const {
-  if (row.pairs == 0) {
+  if (row.difference.pairs == 0) {
     return fmt::format("{}, {}: no seed has both, so they are not compared.",
                        alone(row), alone(baseline_));
   }
   const std::string start = fmt::format(
       "{} against {:.{}f}{} for {}: {}", reaches(row, row.paired_mean),
-      row.baseline_mean * style_.factor, decimals_for(row, style_),
-      c_.figure == Figure::kAccuracy ? style_.unit : "", baseline_.activation,
-      difference_text(row, style_));
-  if (row.pairs == 1) return start + of_one_seed(row);
+      row.baseline_mean * style_.factor, decimals_for(row.difference, style_),
+      c_.figure == Figure::kAccuracy ? style_.unit : "", baseline_.name(),
+      difference_text(row.difference, style_));
+  if (row.difference.pairs == 1) return start + of_one_seed(row);
   return fmt::format("{} (95 % interval {}, {} seeds): {}.", start,
-                     interval_text(row, style_), row.pairs,
-                     words_for(judgement(row)));
+                     interval_text(row.difference, style_),
+                     row.difference.pairs, words_for(judgement(row)));
 }
 
 std::string Verdict::in_short(
@@ -192,15 +149,16 @@ std::string Verdict::in_short(
   std::string text;
   for (const ComparisonRow* row : rows) {
     if (!text.empty()) text += "; ";
-    if (row->pairs == 0) {
+    if (row->difference.pairs == 0) {
       text += alone(*row);
-    } else if (row->pairs == 1) {
-      text += fmt::format("{}: {}, one seed", row->activation,
-                          difference_text(*row, style_));
+    } else if (row->difference.pairs == 1) {
+      text += fmt::format("{}: {}, one seed", row->name(),
+                          difference_text(row->difference, style_));
     } else {
-      text += fmt::format(
-          "{}: {} ({}), {}", row->activation, difference_text(*row, style_),
-          interval_text(*row, style_), words_for(judgement(*row)));
+      text += fmt::format("{}: {} ({}), {}", row->name(),
+                          difference_text(row->difference, style_),
+                          interval_text(row->difference, style_),
+                          words_for(judgement(*row)));
     }
   }
   return text + ".";
@@ -213,7 +171,8 @@ std::vector<const ComparisonRow*> Verdict::others() const {
     if (&row != &baseline_ && row.finished > 0) rows.push_back(&row);
   }
   std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
-    if ((a->pairs > 0) != (b->pairs > 0)) return a->pairs > 0;
+    if ((a->difference.pairs > 0) != (b->difference.pairs > 0))
+      return a->difference.pairs > 0;
     return style_.lower_is_better ? a->figure.mean < b->figure.mean
                                   : a->figure.mean > b->figure.mean;
   });
@@ -229,7 +188,7 @@ std::string Verdict::figures() const {
       text += (text.empty() ? "" : "; ") + alone(*row);
     }
     return fmt::format("{}. No run of {} has finished to compare with.", text,
-                       baseline_.activation);
+                       baseline_.name());
   }
   if (rows.empty()) {
     return alone(baseline_) + ". There is nothing to compare it with.";
@@ -238,7 +197,40 @@ std::string Verdict::figures() const {
   if (rows.size() > 1) {
     text += fmt::format(" {}", in_short({rows.begin() + 1, rows.end()}));
   }
-  return text;
+  if (c_.basis.intervals > 1) text += fmt::format(" {}.", interval_note(c_));
+  return text + seeds_to_come();
+}
+
+// What it would take, if a difference is not significant. Of those that scatter
+// too much to be pooled nothing is said.
+std::string Verdict::seeds_to_come() const {
+  int seeds = 0;
+  bool unclear = false;
+  for (const ComparisonRow& row : c_.rows) {
+    if (!row.difference.half_width ||
+        row.difference.pooled != (c_.basis.pooled > 0)) {
+      continue;
+    }
+    seeds = std::max(seeds, row.difference.pairs);
+    unclear = unclear || judgement(row) == Judgement::kUnclear;
+  }
+  if (!unclear) return "";
+  const std::string size =
+      fmt::format("{:.{}f}{}", style_.worth_telling * style_.factor,
+                  style_.factor > 1 ? 1 : 2, style_.difference_unit);
+  const auto needed = seeds_to_tell(style_.worth_telling, c_.basis);
+  if (!needed) {
+    return fmt::format(
+        " To tell a difference of {} takes more than {} seeds (80 % power).",
+        size, kMaxSeeds);
+  }
+  if (*needed <= seeds) {
+    return fmt::format(" {} seeds tell a difference of {} (80 % power).", seeds,
+                       size);
+  }
+  return fmt::format(
+      " About {} more {} would tell a difference of {} (80 % power).",
+      *needed - seeds, *needed - seeds == 1 ? "seed" : "seeds", size);
 }
 
 // What became of the runs that gave no figure.
@@ -248,13 +240,13 @@ std::string Verdict::fates() const {
     const int all = row.finished + row.diverged + row.other;
     if (row.diverged > 0) {
       text +=
-          fmt::format(" {} diverged in {} of {} {}{}.", row.activation,
+          fmt::format(" {} diverged in {} of {} {}{}.", row.name(),
                       row.diverged, all, all == 1 ? "run" : "runs",
                       row.finished > 0 ? ", which the figures leave out" : "");
     }
     if (row.other > 0) {
       text += fmt::format(" {} of {} {} of {} {} not finished.", row.other, all,
-                          all == 1 ? "run" : "runs", row.activation,
+                          all == 1 ? "run" : "runs", row.name(),
                           row.other == 1 ? "has" : "have");
     }
   }

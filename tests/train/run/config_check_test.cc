@@ -43,6 +43,8 @@ TEST(ConfigRanges, AreHeld) {
                  "train.beta2 is 1.0, must be from 0 to below 1"},
       OutOfRange{"train.final_lr=1.5",
                  "train.final_lr is 1.5, must be from 0 to 1"},
+      OutOfRange{"task.validation=0.6",
+                 "task.validation is 0.6, must be from 0 to 0.5"},
       OutOfRange{"train.batch=0",
                  "train.batch is 0, must be from 1 to 1048576"},
       OutOfRange{"train.seed=-1", "train.seed is -1, must be at least 0"},
@@ -72,6 +74,10 @@ TEST(ConfigRanges, AreHeld) {
       OutOfRange{"model.learned_coefficients=heads",
                  "model.learned_coefficients is \"heads\", must be one of "
                  "none, shared, head; did you mean head?"},
+      OutOfRange{"model.short_conv=65",
+                 "model.short_conv is 65, must be from 0 to 64"},
+      OutOfRange{"model.output_norm=layer",
+                 "model.output_norm is \"layer\", must be one of none, rms"},
       OutOfRange{"model.initialisation=kaiming",
                  "model.initialisation is \"kaiming\", must be one of torch, "
                  "vit, gpt2, xavier"},
@@ -117,6 +123,15 @@ TEST(ConfigAgreement, DimAndHeads) {
   EXPECT_EQ(refusal("sotu", {"model.dim=4"}),
             "[config] defaults: model.positions is rotary, which needs heads "
             "at least 2 wide, but model.dim / model.heads is 1");
+}
+
+TEST(ConfigAgreement, ShortConvolution) {
+  EXPECT_EQ(refusal("mnist", {"model.short_conv=4"}),
+            "[config] --set: model.short_conv 4 is neither 0 nor 3, for "
+            "images");
+  EXPECT_EQ(refusal("mnist", {"model.short_conv=3"}), "");
+  EXPECT_EQ(refusal("sotu", {"model.short_conv=4"}), "");
+  EXPECT_EQ(refusal("listops", {"model.short_conv=2"}), "");
 }
 
 TEST(ConfigAgreement, ImageAndPatch) {

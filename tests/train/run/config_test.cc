@@ -117,6 +117,16 @@ TEST(ConfigFile, ReadsOverAKeyOfThePast) {
   EXPECT_THROW(parse("[train]\nfused = true\n", {}), ConfigError);
 }
 
+// A run's file has every key that its version knew.
+TEST(ConfigFile, KeysThatARunDidNotKnowMeanWhatWasDoneThen) {
+  const Config old = parse_run_config("[model]\ndim = 128\n", "config.toml");
+  EXPECT_EQ(old.model.start, "plain");
+  EXPECT_EQ(parse("[model]\ndim = 128\n").model.start, "matched");
+  const Config kept =
+      parse_run_config("[model]\nstart = \"matched\"\n", "config.toml");
+  EXPECT_EQ(kept.model.start, "matched");
+}
+
 TEST(ConfigText, ReadsBackTheSame) {
   for (const std::string& name : task_names()) {
     const Config config = default_config(name);
@@ -174,7 +184,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 10U + 20U + 17U + 3U + 6U);
+  EXPECT_EQ(fields().size(), 11U + 26U + 17U + 3U + 6U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {

@@ -19,6 +19,7 @@ RunInfo full() {
   info.state = RunState::kDiverged;
   info.task = "cifar10";
   info.activation = "x^3/sqrt(N)";
+  info.variant = "model.start=plain";
   info.seed = 9007199254740993;
   info.step = 12;
   info.steps = 100;
@@ -33,10 +34,10 @@ RunInfo full() {
   info.train_seconds = 12.5;
   info.eval_seconds = 0.1;
   info.peak_mb = 512.25;
-  info.loss = 2.25;
-  info.accuracy = 0.125;
+  info.result = {.loss = 2.25, .accuracy = 0.125};
   info.tokens = 65;
   info.test_count = 10000;
+  info.split = kValidation;
   info.max_weight_norm = std::numeric_limits<double>::infinity();
   info.max_jacobian_norm = 3.5;
   info.divergence = Divergence{12, "norm of layer 2: inf"};
@@ -50,9 +51,22 @@ TEST(RunInfoFile, ReadsBackTheSame) {
     EXPECT_EQ(read_run_info(folder.path()), info);
   }
   RunInfo info = full();
-  info.loss = std::nan("");
+  info.result->loss = std::nan("");
   write_run_info(folder.path(), info);
-  EXPECT_TRUE(std::isnan(*read_run_info(folder.path()).loss));
+  EXPECT_TRUE(std::isnan(read_run_info(folder.path()).result->loss));
+}
+
+// The report and programs of others look for them there.
+TEST(RunInfoFile, FiguresAreMembersOfTheFileItself) {
+  const TemporaryFolder folder;
+  const auto figures = [&](const RunInfo& info) {
+    write_run_info(folder.path(), info);
+    const auto json = base::Json::parse(test::read_text(folder / "run.json"));
+    return base::Json{json.at("loss"), json.at("accuracy"),
+                      json.at("bits_per_byte")};
+  };
+  EXPECT_EQ(figures(full()), (base::Json{2.25, 0.125, nullptr}));
+  EXPECT_EQ(figures(RunInfo()), (base::Json{nullptr, nullptr, nullptr}));
 }
 
 TEST(RunInfoFile, EveryStateHasAName) {
@@ -135,9 +149,10 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 26U);
-  const std::set<std::string> optional = {"path_costs", "loss", "accuracy",
-                                          "bits_per_byte", "divergence"};
+  EXPECT_EQ(json.size(), 28U);
+  const std::set<std::string> optional = {"variant",   "path_costs",    "loss",
+                                          "accuracy",  "bits_per_byte", "split",
+                                          "divergence"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),

@@ -19,8 +19,7 @@ inline RunInfo run_of(const std::string& activation, std::int64_t seed,
   info.step = info.steps = 100;
   info.train_seconds = 30;
   info.peak_mb = 400;
-  info.loss = 1 - accuracy;
-  info.accuracy = accuracy;
+  info.result = {.loss = 1 - accuracy, .accuracy = accuracy};
   info.tokens = 64;
   info.test_count = 10000;
   info.max_weight_norm = 16;
@@ -32,17 +31,14 @@ inline RunInfo text_run(const std::string& activation, std::int64_t seed,
                         double bits) {
   RunInfo info = run_of(activation, seed, 0);
   info.task = "sotu";
-  info.loss = bits * 0.6931;
-  info.accuracy.reset();
-  info.bits_per_byte = bits;
+  info.result = {.loss = bits * 0.6931, .bits_per_byte = bits};
   return info;
 }
 
 inline RunInfo diverged_run(const std::string& activation, std::int64_t seed) {
   RunInfo info = run_of(activation, seed, 0);
   info.state = RunState::kDiverged;
-  info.loss.reset();
-  info.accuracy.reset();
+  info.result.reset();
   info.divergence = Divergence{7, "loss: nan"};
   return info;
 }

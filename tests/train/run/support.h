@@ -1,15 +1,16 @@
 // Files and messages for the tests of runs.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 #include "train/run/config.h"
 
 namespace polyattn::run::test {
 
+using polyattn::test::message_of;
 using polyattn::test::read_text;
 using polyattn::test::TemporaryFolder;
 using polyattn::test::write_text;
@@ -19,17 +20,6 @@ inline std::vector<Setting> settings_of(const std::vector<std::string>& texts) {
   settings.reserve(texts.size());
   for (const std::string& text : texts) settings.push_back(parse_setting(text));
   return settings;
-}
-
-// The message of the exception of this type; empty if there is none.
-template <typename Error>
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace polyattn::run::test

@@ -156,6 +156,13 @@ TEST(TomlReader, RefusesBadLines) {
             "1:1: letters outside of ASCII must stand in quotes");
   EXPECT_EQ(refusal("a = é"),
             "1:5: letters outside of ASCII must stand in quotes");
+  // toml++ 3.3 would run into undefined behaviour.
+  for (const char* value : {"0'é'", "a\"é\"", "1.'é'", "0-'é'", "07:'é'"}) {
+    EXPECT_NE(refusal(std::string("a = ") + value)
+                  .find("a quote within a value or a key"),
+              std::string::npos)
+        << value;
+  }
   EXPECT_EQ(refusal("a"), "1:2: the text ends within this key-value pair");
   EXPECT_EQ(refusal("a b = 1"), "1:3: expected '=', saw 'b'");
   EXPECT_EQ(refusal("[a] x"), "1:5: " + end + "'x'");
@@ -179,6 +186,33 @@ TEST(TomlReader, WordsThatAreNoValuesNeedQuotes) {
 TEST(TomlReader, NamesWhatNoConfigHas) {
   EXPECT_EQ(summary("a = {b = 1}\nb = [1, [2]]\n[[c]]\n"),
             "a@1:1=a table;b@2:1=an array;c@3:3=an array;");
+}
+
+TEST(TomlReader, HasListsOfStrings) {
+  const auto sections = read_toml("a = ['x',\n  \"y\"]\nb = ['x', 1]\nc = []");
+  const auto& entries = sections.at(0).entries;
+  ASSERT_EQ(entries.size(), 3U);
+  ASSERT_TRUE(entries[0].value.strings);
+  ASSERT_EQ(entries[0].value.strings->size(), 2U);
+  const TomlString& second = entries[0].value.strings->at(1);
+  EXPECT_EQ(second.text, "y");
+  EXPECT_EQ(second.line, 2);
+  EXPECT_EQ(second.column, 3);
+  EXPECT_FALSE(entries[1].value.strings);
+  ASSERT_TRUE(entries[2].value.strings);
+  EXPECT_TRUE(entries[2].value.strings->empty());
+}
+
+TEST(TomlReader, HasTablesThatRepeatAsSectionsIfAsked) {
+  const auto sections =
+      read_toml("[[a]]\nb = 1\n[c]\n[[a]]\nb = 2\n", TomlTables::kSections);
+  ASSERT_EQ(sections.size(), 4U);
+  EXPECT_EQ(sections[1].name, "a");
+  EXPECT_EQ(sections[1].line, 1);
+  EXPECT_EQ(sections[2].name, "c");
+  EXPECT_EQ(sections[3].name, "a");
+  EXPECT_EQ(sections[3].line, 4);
+  EXPECT_EQ(std::get<std::int64_t>(*sections[3].entries.at(0).value.value), 2);
 }
 
 TEST(TomlReader, RefusesKeysOfManyParts) {

@@ -26,7 +26,8 @@ TEST(Verdict, NoDifferenceCanBeTold) {
   EXPECT_EQ(verdict_of(runs),
             "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
             "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
-            "difference.");
+            "difference. About 1 more seed would tell a difference of 0.5 "
+            "points (80 % power).");
 }
 
 TEST(Verdict, Worse) {
@@ -62,7 +63,7 @@ TEST(Verdict, LowerIsBetterForBits) {
 
 TEST(Verdict, OfLossesAlone) {
   std::vector<RunInfo> runs = {run_of("softmax", 1, 0.5), run_of("x", 1, 0.25)};
-  for (RunInfo& run : runs) run.accuracy.reset();
+  for (RunInfo& run : runs) run.result->accuracy.reset();
   EXPECT_EQ(verdict_of(runs),
             "x reaches a loss of 0.750 against 0.500 for softmax: 0.250 more, "
             "with one seed, which cannot tell how seeds scatter.");
@@ -81,6 +82,16 @@ TEST(Verdict, OneSeedTellsNoMoreThanItsTestSet) {
             "than that, for this seed.");
 }
 
+TEST(Verdict, NamesTheValidationSet) {
+  std::vector<RunInfo> runs = {run_of("softmax", 1, 0.874),
+                               run_of("x", 1, 0.871)};
+  for (RunInfo& run : runs) run.split = kValidation;
+  const std::string text = verdict_of(runs);
+  EXPECT_NE(text.find("the sampling error of the validation set (0.9"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Verdict, OneSeedOfAText) {
   EXPECT_EQ(verdict_of({text_run("softmax", 1, 1.8), text_run("x", 1, 1.9)}),
             "x reaches 1.900 bits per byte against 1.800 for softmax: 0.100 "
@@ -94,14 +105,16 @@ TEST(Verdict, SmallDifferencesGetADigitMore) {
   EXPECT_EQ(verdict_of(runs),
             "x reaches 87.38 % against 87.35 % for softmax: 0.03 points more "
             "(95 % interval -0.10 to +0.16, 2 seeds): no significant "
-            "difference.");
+            "difference. 2 seeds tell a difference of 0.5 points (80 % "
+            "power).");
   runs.clear();
   add_runs(runs, "softmax", {0.5, 0.5});
   add_runs(runs, "x", {0.5, 0.5});
   EXPECT_EQ(verdict_of(runs),
             "x reaches 50.00 % against 50.00 % for softmax: 0.00 points apart "
-            "(95 % interval 0.00 to 0.00, 2 seeds): no significant "
-            "difference.");
+            "(95 % interval -0.04 to +0.04, 2 seeds): no significant "
+            "difference. 2 seeds tell a difference of 0.5 points (80 % "
+            "power).");
 }
 
 TEST(Verdict, TheBestComesFirstAndTheRestInShort) {
@@ -114,9 +127,11 @@ TEST(Verdict, TheBestComesFirstAndTheRestInShort) {
   EXPECT_EQ(
       verdict_of(runs),
       "x^3/sqrt(N) reaches 87.1 % against 87.4 % for softmax: 0.3 points "
-      "less (95 % interval -0.7 to +0.1, 3 seeds): no significant "
-      "difference. x^3: 7.3 points less (-7.7 to -6.9), worse; relu/N: 17.4 "
-      "points less, one seed; sigmoid reaches 90.0 % (one run).");
+      "less (95 % interval -0.6 to 0.0, 3 seeds): no significant "
+      "difference. x^3: 7.3 points less (-7.6 to -7.0), worse; relu/N: 17.4 "
+      "points less, one seed; sigmoid reaches 90.0 % (one run). 95 % "
+      "intervals, all at once, seed variance pooled over 3 activations. 3 "
+      "seeds tell a difference of 0.5 points (80 % power).");
 }
 
 TEST(Verdict, ManyAreCounted) {
@@ -129,8 +144,56 @@ TEST(Verdict, ManyAreCounted) {
   add_runs(runs, "x^5", {0.30, 0.31});
   EXPECT_EQ(verdict_of(runs),
             "x reaches 90.50 % against 50.50 % for softmax: 40.00 points more "
-            "(95 % interval +40.00 to +40.00, 2 seeds): better. Of the 4 "
-            "others 1 better, 2 worse, 1 without a significant difference.");
+            "(95 % interval +39.98 to +40.02, 2 seeds): better. Of the 4 "
+            "others 1 better, 2 worse, 1 without a significant difference. "
+            "95 % intervals, all at once, seed variance pooled over 5 "
+            "activations, x^4 by its own.");
+}
+
+// Each seed shows the loss of x^3. Its interval alone, Student's of two seeds,
+// is 2.7 +- 3.2 points.
+TEST(Verdict, TwoSeedsOfSeveralActivationsTellWhatOneCannot) {
+  std::vector<RunInfo> runs;
+  add_runs(runs, "softmax", {0.420, 0.430});
+  add_runs(runs, "x^3", {0.3955, 0.4005});
+  EXPECT_NE(verdict_of(runs).find("no significant difference"),
+            std::string::npos);
+  add_runs(runs, "x^2", {0.410, 0.417});
+  add_runs(runs, "x", {0.390, 0.397});
+  add_runs(runs, "relu/N", {0.380, 0.389});
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.basis.pooled, 5);
+  const Difference& cubic = comparison.rows[1].difference;
+  EXPECT_LT(cubic.mean + cubic.half_width.value(), 0);
+}
+
+TEST(Verdict, SaysHowManySeedsWouldTell) {
+  std::vector<RunInfo> runs;
+  add_runs(runs, "softmax", {0.80, 0.84, 0.82});
+  add_runs(runs, "x", {0.81, 0.82, 0.84});
+  add_runs(runs, "x^2", {0.83, 0.81, 0.80});
+  const auto seeds = seeds_to_tell(0.005, compare_runs(runs).basis);
+  ASSERT_TRUE(seeds);
+  EXPECT_NE(verdict_of(runs).find(
+                "About " + std::to_string(*seeds - 3) +
+                " more seeds would tell a difference of 0.5 points"),
+            std::string::npos)
+      << verdict_of(runs);
+  EXPECT_NE(verdict_of({text_run("softmax", 1, 2.0), text_run("x", 1, 3.0),
+                        text_run("softmax", 2, 3.0), text_run("x", 2, 1.0)})
+                .find("To tell a difference of 0.01 takes more than 1000 seeds "
+                      "(80 % power)."),
+            std::string::npos);
+}
+
+TEST(Verdict, TheSamplingErrorIsThatOfAllThatHaveOneSeed) {
+  EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.5), run_of("x", 1, 0.484),
+                        run_of("x^2", 1, 0.48)}),
+            "x reaches 48.4 % against 50.0 % for softmax: 1.6 points less, "
+            "with one seed, which cannot tell more than the sampling error of "
+            "the test set (1.6 points for 10000 examples, 95 %, all at once): "
+            "worse by more than that, for this seed. x^2: 2.0 points less, one "
+            "seed.");
 }
 
 TEST(Verdict, MeansAreThoseOfThePairs) {
@@ -140,7 +203,8 @@ TEST(Verdict, MeansAreThoseOfThePairs) {
   EXPECT_EQ(verdict_of(runs),
             "x reaches 80.5 % against 81.0 % for softmax: 0.5 points less "
             "(95 % interval -6.9 to +5.9, 2 seeds): no significant "
-            "difference.");
+            "difference. About 16 more seeds would tell a difference of 0.5 "
+            "points (80 % power).");
 }
 
 TEST(Verdict, NoSeedHasBoth) {
@@ -195,7 +259,7 @@ TEST(Verdict, OneActivationAlone) {
 
 TEST(Verdict, NanIsADivergence) {
   RunInfo nan = run_of("x", 1, 0.1);
-  nan.loss = std::nan("");
+  nan.result->loss = std::nan("");
   EXPECT_EQ(verdict_of({run_of("softmax", 1, 0.5), nan}),
             "softmax reaches 50.0 % (one run). There is nothing to compare it "
             "with. x diverged in 1 of 1 run.");
