@@ -22,6 +22,15 @@ constexpr Polynomial kPolynomials[] = {{"x/sqrt(N)", 64},
                                        {"x^3/sqrt(N)", 16},
                                        {"x^4/sqrt(N)", 16}};
 
+using Json = nlohmann::ordered_json;
+
+// Against the reference in double, relative to the root of the mean square of
+// what that gives.
+struct RelativeError {
+  double rms = 0;
+  double max = 0;
+};
+
 RelativeError error_of(const ConstTensor& got,
                        const std::vector<double>& want) {
   double square = 0, worst = 0, size = 0;
@@ -38,8 +47,8 @@ RelativeError error_of(const ConstTensor& got,
 }
 
 // Some queries are enough: what may lose digits is the sum over the keys.
-AccuracyRow accuracy_of(const LinearSettings& settings,
-                        const Polynomial& polynomial, std::int64_t keys) {
+Json accuracy_of(const LinearSettings& settings, const Polynomial& polynomial,
+                 std::int64_t keys) {
   constexpr std::int64_t kQueries = 64;
   BenchCase c{.activation = Activation::parse(polynomial.formula),
               .n = kQueries,
@@ -56,8 +65,15 @@ AccuracyRow accuracy_of(const LinearSettings& settings,
   std::vector<double> want(static_cast<std::size_t>(c.n * c.e));
   reference_forward(linear.inputs(), linear.config(),
                     {view(want.data(), {1, 1, c.n, c.e}), {}, {}});
-  return {c.activation.to_string(), keys, c.d, error_of(linear.o(), want),
-          error_of(dense.o(), want)};
+  const RelativeError ours = error_of(linear.o(), want);
+  const RelativeError other = error_of(dense.o(), want);
+  return {{"activation", c.activation.to_string()},
+          {"N", keys},
+          {"D", c.d},
+          {"linear_rms", ours.rms},
+          {"linear_max", ours.max},
+          {"dense_rms", other.rms},
+          {"dense_max", other.max}};
 }
 
 enum class Scaled { kBoth, kOpposed };
@@ -72,10 +88,10 @@ class Stretched {
     v_.fill_normal(seed + 2);
   }
 
-  // The exponent up to which all goes well, none up to kMost.
-  std::optional<double> limit(Path path, Scaled scaled) {
+  // The factor up to which all goes well; null: no limit was found.
+  Json limit(Path path, Scaled scaled) {
     constexpr double kMost = 120, kStep = 1.0 / 16;
-    if (works(path, scaled, kMost)) return std::nullopt;
+    if (works(path, scaled, kMost)) return {};
     double low = 0, high = kMost;
     while (high - low > kStep) {
       const double middle = (low + high) / 2;
@@ -103,15 +119,11 @@ class Stretched {
     const double a = std::exp2(exponent);
     multiply(q_, scaled == Scaled::kBoth ? a : 1 / a, large_q_);
     multiply(k_, a, large_k_);
-    AttentionConfig config;
-    config.activation = Activation::parse(polynomial_.formula);
-    config.path = path;
-    AttentionInputs inputs;
-    inputs.q = large_q_.tensor();
-    inputs.k = large_k_.tensor();
-    inputs.v = v_.tensor();
     try {
-      attention_forward(inputs, config, {.o = o_.tensor()});
+      attention_forward(
+          {.q = large_q_.tensor(), .k = large_k_.tensor(), .v = v_.tensor()},
+          {.activation = Activation::parse(polynomial_.formula), .path = path},
+          {.o = o_.tensor()});
     } catch (const std::overflow_error&) {
       return false;
     }
@@ -131,9 +143,11 @@ void add_overflow(const LinearSettings& settings, const Polynomial& polynomial,
   Stretched call(polynomial, settings.run.seed);
   const std::string name = Activation::parse(polynomial.formula).to_string();
   const auto add = [&](const char* what, Scaled scaled) {
-    report.overflow.push_back({name, polynomial.width, what,
-                               call.limit(Path::kLinear, scaled),
-                               call.limit(Path::kDense, scaled)});
+    report.overflow.push_back({{"activation", name},
+                               {"D", polynomial.width},
+                               {"scaled", what},
+                               {"linear", call.limit(Path::kLinear, scaled)},
+                               {"dense", call.limit(Path::kDense, scaled)}});
   };
   add("q and k", Scaled::kBoth);
   add("k, and q by 1/a", Scaled::kOpposed);

@@ -16,44 +16,58 @@ namespace {
 constexpr double kMostSeconds = 0.3;
 constexpr double kGoodLoss = 1.10;
 
-// Times both paths. Where the chosen one is twice as fast, a look is enough;
-// what looks like a wrong choice may be another program that had the core.
-double dense_over_linear(PlannerRow& row, const LinearSettings& settings) {
-  BenchCase c = row.shape;
+using Json = nlohmann::ordered_json;
+
+struct PathTimes {
+  double dense_ms = 0, linear_ms = 0;
+  double ratio = 1;  // dense over linear, formed inside a round
+};
+
+// Where the chosen path is twice as fast, a look is enough; what looks like a
+// wrong choice may be another program that had the core.
+PathTimes time_paths(BenchCase c, Path chosen, const LinearSettings& settings) {
   c.path = Path::kDense;
   CaseRunner dense(c, settings.run.seed);
   c.path = Path::kLinear;
   CaseRunner linear(c, settings.run.seed);
   const double least = std::min(settings.run.rounds.min_seconds, 0.004);
-  row.dense_ms = Timed([&] { dense.run(); }, least / 2).milliseconds_per_call();
-  row.linear_ms =
-      Timed([&] { linear.run(); }, least / 2).milliseconds_per_call();
-  const double look = row.dense_ms / row.linear_ms;
-  const bool linear_chosen = row.chosen == Path::kLinear;
-  if (linear_chosen ? look > 2 : look < 0.5) return look;
+  const auto look_at = [&](CaseRunner& runner) {
+    return Timed([&] { runner.run(); }, least / 2).milliseconds_per_call();
+  };
+  const double dense_ms = look_at(dense), linear_ms = look_at(linear);
+  const double look = dense_ms / linear_ms;
+  if (chosen == Path::kLinear ? look > 2 : look < 0.5) {
+    return {dense_ms, linear_ms, look};
+  }
   Row pair;
   summarise(take_turns({[&] { linear.run(); }, [&] { dense.run(); }},
                        {settings.run.rounds.rounds + 2, least}),
             pair);
-  row.dense_ms = pair.baseline->median;
-  row.linear_ms = pair.ours->median;
-  return pair.value->median;
+  return {pair.baseline->median, pair.ours->median, pair.value->median};
 }
 
-std::optional<PlannerRow> try_shape(const BenchCase& c,
-                                    const LinearSettings& settings) {
+// Null for a shape that is left out.
+Json try_shape(const BenchCase& c, const LinearSettings& settings) {
   const Direction direction =
       c.op == Op::kForward ? Direction::kForward : Direction::kBackward;
   const PathEstimate e = estimate_paths(shape_of(c), config_of(c), direction);
-  if (e.linear_seconds > kMostSeconds) return std::nullopt;
-  PlannerRow row;
-  row.shape = c;
-  row.chosen = e.path;
-  row.predicted_dense_ms = e.dense_seconds * 1e3;
-  row.predicted_linear_ms = e.linear_seconds * 1e3;
-  const double ratio = dense_over_linear(row, settings);
-  row.loss = std::max(1.0, e.path == Path::kLinear ? 1 / ratio : ratio);
-  return row;
+  if (e.linear_seconds > kMostSeconds) return {};
+  const auto [dense_ms, linear_ms, ratio] = time_paths(c, e.path, settings);
+  // Time of the chosen path over that of the better one.
+  const double loss =
+      std::max(1.0, e.path == Path::kLinear ? 1 / ratio : ratio);
+  return {{"op", name_of(c.op)},
+          {"activation", c.activation.to_string()},
+          {"N", c.n},
+          {"D", c.d},
+          {"causal", name_of(c.causal)},
+          {"threads", c.threads},
+          {"chosen", name_of(e.path)},
+          {"dense_ms", dense_ms},
+          {"linear_ms", linear_ms},
+          {"predicted_dense_ms", e.dense_seconds * 1e3},
+          {"predicted_linear_ms", e.linear_seconds * 1e3},
+          {"loss", loss}};
 }
 
 std::vector<BenchCase> shapes_of(const LinearSettings& settings,
@@ -84,11 +98,12 @@ Row summary(const Report& report, const LinearSettings& settings,
             int left_out) {
   int shapes = 0, bad = 0;
   double worst = 1;
-  for (const PlannerRow& row : report.planner) {
-    if (row.shape.threads != settings.threads) continue;
+  for (const Json& row : report.planner) {
+    if (row.at("threads") != settings.threads) continue;
+    const double loss = row.at("loss");
     ++shapes;
-    if (row.loss > kGoodLoss) ++bad;
-    worst = std::max(worst, row.loss);
+    if (loss > kGoodLoss) ++bad;
+    worst = std::max(worst, loss);
   }
   Row row{.name = fmt::format("planner, worst of {} shapes", shapes),
           .threads = settings.threads,
@@ -115,10 +130,11 @@ std::vector<Task> linear_planner_tasks(const LinearSettings& settings) {
                        [=](Report& report) {
                          for (const BenchCase& c :
                               shapes_of(settings, width, degree)) {
-                           if (const auto row = try_shape(c, settings)) {
-                             report.planner.push_back(*row);
-                           } else {
+                           const Json row = try_shape(c, settings);
+                           if (row.is_null()) {
                              ++*left_out;
+                           } else {
+                             report.planner.push_back(row);
                            }
                          }
                        }});

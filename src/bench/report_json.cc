@@ -22,22 +22,28 @@ constexpr SpreadField kSpreads[] = {
     {"ratio_sgemm", &Row::ratio_sgemm},
 };
 
-constexpr Measure kMeasures[] = {Measure::kSgemmRatio, Measure::kTimeRatio,
-                                 Measure::kSpeedup, Measure::kMegabytes};
+struct TextField {
+  const char* name;
+  std::string Row::*member;
+};
 
-const char* measure_name(Measure measure) {
-  switch (measure) {
-    case Measure::kSgemmRatio:
-      return "sgemm_ratio";
-    case Measure::kTimeRatio:
-      return "time_ratio";
-    case Measure::kSpeedup:
-      return "speedup";
-    case Measure::kMegabytes:
-      return "megabytes";
-  }
-  return "";
-}
+constexpr TextField kTexts[] = {
+    {"name", &Row::name},           {"unit", &Row::unit},
+    {"note", &Row::note},           {"mode", &Row::mode},
+    {"item_name", &Row::item_name}, {"baseline_name", &Row::baseline_name},
+};
+
+struct BytesField {
+  const char* name;
+  std::optional<std::int64_t> Row::*member;
+};
+
+constexpr BytesField kBytes[] = {{"extra_bytes", &Row::extra_bytes},
+                                 {"peak_bytes", &Row::peak_bytes}};
+
+// In the order of Measure.
+constexpr const char* kMeasures[] = {"sgemm_ratio", "time_ratio", "speedup",
+                                     "megabytes"};
 
 template <typename T>
 Json value_or_null(const std::optional<T>& value) {
@@ -68,96 +74,49 @@ void put_case(Json& json, const BenchCase& c) {
 }
 
 Json row_json(const Row& row) {
-  Json json{{"name", row.name}, {"threads", row.threads}, {"unit", row.unit}};
+  Json json;
+  for (const TextField& field : kTexts) json[field.name] = row.*field.member;
+  json["threads"] = row.threads;
+  json["items"] = row.items;
   if (row.subject) put_case(json, *row.subject);
   for (const SpreadField& field : kSpreads) {
     put_spread(json, field.name, row.*field.member);
   }
-  json["baseline_name"] = row.baseline_name;
-  json["measure"] = measure_name(row.measure);
+  json["measure"] = kMeasures[static_cast<std::size_t>(row.measure)];
   const bool least = row.goal && row.goal->bound == Bound::kAtLeast;
   json["bound"] = row.goal ? Json(least ? "at least" : "at most") : Json();
   json["goal"] = row.goal ? Json(row.goal->value) : Json();
   json["reached"] = value_or_null(row.reached());
-  json["note"] = row.note;
-  json["mode"] = row.mode;
-  json["items"] = row.items;
-  json["item_name"] = row.item_name;
-  json["extra_bytes"] = value_or_null(row.extra_bytes);
-  json["peak_bytes"] = value_or_null(row.peak_bytes);
+  for (const BytesField& field : kBytes) {
+    json[field.name] = value_or_null(row.*field.member);
+  }
   return json;
 }
 
-template <typename T>
-void get_optional(const Json& json, const char* name, std::optional<T>& value) {
-  if (!json.at(name).is_null()) value = json.at(name).get<T>();
-}
-
 Row row_of(const Json& json) {
-  Row row{.name = json.at("name"),
-          .threads = json.at("threads"),
-          .unit = json.at("unit"),
-          .baseline_name = json.at("baseline_name"),
-          .note = json.at("note"),
-          .mode = json.at("mode"),
-          .items = json.at("items"),
-          .item_name = json.at("item_name")};
+  Row row;
+  for (const TextField& field : kTexts) row.*field.member = json.at(field.name);
+  row.threads = json.at("threads");
+  row.items = json.at("items");
   for (const SpreadField& field : kSpreads) {
     const std::string name = field.name;
     if (json.at(name).is_null()) continue;
     row.*field.member = base::Spread{json.at(name), json.at(name + "_q1"),
                                      json.at(name + "_q3")};
   }
-  for (const Measure measure : kMeasures) {
-    if (json.at("measure") == measure_name(measure)) row.measure = measure;
+  for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
+    if (json.at("measure") == kMeasures[i])
+      row.measure = static_cast<Measure>(i);
   }
   if (!json.at("goal").is_null()) {
     const bool least = json.at("bound") == "at least";
     row.goal = Goal{least ? Bound::kAtLeast : Bound::kAtMost, json.at("goal")};
   }
-  get_optional(json, "extra_bytes", row.extra_bytes);
-  get_optional(json, "peak_bytes", row.peak_bytes);
+  for (const BytesField& field : kBytes) {
+    if (json.at(field.name).is_null()) continue;
+    row.*field.member = json.at(field.name).get<std::int64_t>();
+  }
   return row;
-}
-
-Json accuracy_json(const AccuracyRow& row) {
-  return {{"activation", row.activation},
-          {"N", row.n},
-          {"D", row.d},
-          {"linear_rms", row.linear.rms},
-          {"linear_max", row.linear.max},
-          {"dense_rms", row.dense.rms},
-          {"dense_max", row.dense.max}};
-}
-
-Json overflow_json(const OverflowRow& row) {
-  return {{"activation", row.activation},
-          {"D", row.d},
-          {"scaled", row.scaled},
-          {"linear", value_or_null(row.linear)},
-          {"dense", value_or_null(row.dense)}};
-}
-
-Json planner_json(const PlannerRow& row) {
-  const BenchCase& c = row.shape;
-  return {{"op", bench::name_of(c.op)},
-          {"activation", c.activation.to_string()},
-          {"N", c.n},
-          {"D", c.d},
-          {"causal", polyattn::name_of(c.causal)},
-          {"threads", c.threads},
-          {"chosen", polyattn::name_of(row.chosen)},
-          {"dense_ms", row.dense_ms},
-          {"linear_ms", row.linear_ms},
-          {"predicted_dense_ms", row.predicted_dense_ms},
-          {"predicted_linear_ms", row.predicted_linear_ms},
-          {"loss", row.loss}};
-}
-
-template <typename Row>
-void put_list(Json& json, const char* name, const std::vector<Row>& rows,
-              Json (*one)(const Row&)) {
-  for (const Row& row : rows) json[name].push_back(one(row));
 }
 
 }  // namespace
@@ -166,10 +125,10 @@ Json report_json(const Report& report) {
   Json json{{"version", base::version_number()},
             {"target", cli::checked_target()},
             {"rows", Json::array()}};
-  put_list(json, "rows", report.rows, row_json);
-  put_list(json, "accuracy", report.accuracy, accuracy_json);
-  put_list(json, "overflow", report.overflow, overflow_json);
-  put_list(json, "planner", report.planner, planner_json);
+  for (const Row& row : report.rows) json["rows"].push_back(row_json(row));
+  if (!report.accuracy.empty()) json["accuracy"] = report.accuracy;
+  if (!report.overflow.empty()) json["overflow"] = report.overflow;
+  if (!report.planner.empty()) json["planner"] = report.planner;
   return json;
 }
 

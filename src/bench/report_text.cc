@@ -14,6 +14,7 @@ namespace {
 
 using base::Align;
 using base::TextTable;
+using Json = nlohmann::ordered_json;
 
 // Wrong choices of the planner that are listed.
 constexpr std::size_t kMostListed = 10;
@@ -40,9 +41,8 @@ std::string sgemm_line(const std::map<int, double>& rates) {
     parts.push_back(
         fmt::format("{:.1f} Gflop/s with {}", rate, threads_text(threads)));
   }
-  return fmt::format(
-      "sgemm ({}): {}\n{}", sgemm_library(), fmt::join(parts, ", "),
-      sgemm_caution(sgemm_library(), supported_targets().front()));
+  return fmt::format("sgemm ({}): {}\n", sgemm_library(),
+                     fmt::join(parts, ", "));
 }
 
 // Threads that did not even help sgemm had no core of their own.
@@ -69,83 +69,65 @@ std::string legend(const std::vector<Row>& rows) {
              : "";
 }
 
-std::string accuracy_text(const std::vector<AccuracyRow>& rows) {
-  TextTable table({{"activation", Align::kLeft},
-                   {"D"},
-                   {"N"},
-                   {"linear rms"},
-                   {"linear max"},
-                   {"dense rms"},
-                   {"dense max"}});
-  const auto number = [](double x) { return fmt::format("{:.1e}", x); };
-  for (const AccuracyRow& row : rows) {
-    table.add_row({row.activation, std::to_string(row.d), std::to_string(row.n),
-                   number(row.linear.rms), number(row.linear.max),
-                   number(row.dense.rms), number(row.dense.max)});
-  }
-  return "\nError against the reference in f64, over the root mean square of "
-         "its output\n" +
-         table.to_string();
+std::string list_cell(const Json& value) {
+  if (value.is_null()) return "no limit found";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  return fmt::format("{:.3g}", value.get<double>());
 }
 
-std::string overflow_text(const std::vector<OverflowRow>& rows) {
-  TextTable table({{"activation", Align::kLeft},
-                   {"D"},
-                   {"multiplied by a", Align::kLeft},
-                   {"linear up to a ="},
-                   {"dense up to a ="}});
-  const auto limit = [](const std::optional<double>& x) {
-    return x ? fmt::format("{:.2g}", *x) : std::string("no limit found");
-  };
-  for (const OverflowRow& row : rows) {
-    table.add_row({row.activation, std::to_string(row.d), row.scaled,
-                   limit(row.linear), limit(row.dense)});
+// A list of objects as a table, their keys as its head.
+std::string list_text(const std::string& heading, const Json& list) {
+  if (list.empty()) return "";
+  std::vector<base::Column> columns;
+  for (const auto& [key, value] : list[0].items()) {
+    std::string title = key;
+    std::replace(title.begin(), title.end(), '_', ' ');
+    columns.push_back(
+        {title, value.is_string() ? Align::kLeft : Align::kRight});
   }
-  return "\nHow large standard normal q and k may be made before f32 overflows "
-         "(N = 64)\n" +
-         table.to_string();
+  TextTable table(columns);
+  for (const Json& row : list) {
+    std::vector<std::string> cells;
+    for (const Json& value : row) cells.push_back(list_cell(value));
+    table.add_row(cells);
+  }
+  return fmt::format("\n{}\n{}", heading, table.to_string());
 }
 
-std::string planner_text(std::vector<PlannerRow> rows) {
-  std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.loss > b.loss; });
-  const auto fine = std::find_if(rows.begin(), rows.end(), [](const auto& r) {
-    return r.loss <= kTolerableLoss;
+std::string planner_text(const Json& list) {
+  std::vector<Json> wrong;
+  for (const Json& row : list) {
+    if (row.at("loss") > kTolerableLoss) wrong.push_back(row);
+  }
+  std::sort(wrong.begin(), wrong.end(), [](const Json& a, const Json& b) {
+    return a.at("loss") > b.at("loss");
   });
-  const auto wrong = static_cast<std::size_t>(fine - rows.begin());
-  if (wrong == 0) return "";
-  rows.resize(std::min(wrong, kMostListed));
-  TextTable table({{"shape", Align::kLeft},
-                   {"chosen", Align::kLeft},
-                   {"dense ms"},
-                   {"predicted"},
-                   {"linear ms"},
-                   {"predicted"},
-                   {"loss"}});
-  const auto ms = [](double x) { return fmt::format("{:.3f}", x); };
-  for (const PlannerRow& row : rows) {
-    table.add_row({describe(row.shape), name_of(row.chosen), ms(row.dense_ms),
-                   ms(row.predicted_dense_ms), ms(row.linear_ms),
-                   ms(row.predicted_linear_ms),
-                   fmt::format("{:.2f} ×", row.loss)});
-  }
-  return fmt::format("\nWorst choices of the planner, {} of {} above {:.2f}\n",
-                     rows.size(), wrong, kTolerableLoss) +
-         table.to_string();
+  const std::size_t listed = std::min(wrong.size(), kMostListed);
+  const std::string heading =
+      fmt::format("Worst choices of the planner, {} of {} above {:.2f}", listed,
+                  wrong.size(), kTolerableLoss);
+  wrong.resize(listed);
+  return list_text(heading, wrong);
 }
 
 }  // namespace
 
 std::string report_text(const Report& report, bool colours) {
   const auto rates = sgemm_rates(report.rows);
-  std::string text =
-      sgemm_line(rates) +
-      sgemm_caution(sgemm_library(), supported_targets().front()) +
-      busy_note(rates) + legend(report.rows) + "\n" +
-      table_text(report.rows, colours);
-  if (!report.accuracy.empty()) text += accuracy_text(report.accuracy);
-  if (!report.overflow.empty()) text += overflow_text(report.overflow);
-  return text + planner_text(report.planner) + verdict(report.rows);
+  return sgemm_line(rates) +
+         sgemm_caution(sgemm_library(), supported_targets().front()) +
+         busy_note(rates) + legend(report.rows) + "\n" +
+         table_text(report.rows, colours) +
+         list_text(
+             "Error against the reference in f64, over the root mean "
+             "square of its output",
+             report.accuracy) +
+         list_text(
+             "Largest factor a of standard normal q and k before f32 "
+             "overflows (N = 64)",
+             report.overflow) +
+         planner_text(report.planner) + verdict(report.rows);
 }
 
 Report run_tasks(const std::vector<Task>& tasks, base::ProgressStyle style) {

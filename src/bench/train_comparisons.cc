@@ -102,8 +102,6 @@ class Rig {
 
   torch::nn::Module& module() { return network_->module(); }
 
-  std::int64_t items() const { return first_.items; }
-
  private:
   run::Config config_;
   std::unique_ptr<train::Examples> examples_;

@@ -23,6 +23,7 @@ namespace {
 Commands add_commands(CLI::App& app) {
   // What is in the programs beside this one, for the list in --help.
   app.add_subcommand("compare", kAboutCompare);
+  app.add_subcommand("experiment", kAboutExperiment);
   app.add_subcommand("train", kAboutTrain);
   app.add_subcommand("eval", kAboutEval);
   app.add_subcommand("generate", kAboutGenerate);

@@ -12,7 +12,7 @@
 namespace polyattn::cli {
 
 DashboardCommand::DashboardCommand(CLI::App& parent)
-    : app_(parent.add_subcommand(
+    : Command(parent.add_subcommand(
           "dashboard", "Watch runs in the browser while they go on")) {
   app_->footer(
       "Serves the page of polyattn report on 127.0.0.1, for this machine "

@@ -11,12 +11,10 @@ class DashboardCommand : public Command {
  public:
   explicit DashboardCommand(CLI::App& parent);
 
-  bool chosen() const override { return app_->parsed(); }
   // Until SIGINT or SIGTERM: to stop is what was asked for then.
   int run() override;
 
  private:
-  CLI::App* app_;
   std::string folder_;
   std::string title_;
   int port_ = 8080;

@@ -14,10 +14,9 @@
 #include "train/run/suggest.h"
 
 namespace polyattn::cli {
-namespace {}  // namespace
 
 DataCommand::DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets)
-    : app_(parent.add_subcommand("data", "List, fetch and check data sets")),
+    : Command(parent.add_subcommand("data", "List, fetch and check data sets")),
       sets_(sets) {
   app_->footer(
       "Sets are kept in $POLYATTN_DATA, or else in ~/.cache/polyattn. Fetching "

@@ -17,10 +17,7 @@ class DataCommand : public Command {
   // Adds the subcommand; the parent must outlive this, and so must the sets.
   explicit DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets =
                                              data::catalogue());
-  DataCommand(const DataCommand&) = delete;
-  DataCommand& operator=(const DataCommand&) = delete;
 
-  bool chosen() const override { return app_->parsed(); }
   int run() override;
 
  private:
@@ -43,7 +40,6 @@ class DataCommand : public Command {
   // Those, or all that are there if none is named.
   std::vector<const data::SetEntry*> sets_to_verify() const;
 
-  CLI::App* app_;
   std::span<const data::SetEntry> sets_;
   bool json_ = false;
   bool force_ = false;

@@ -10,11 +10,16 @@
 namespace polyattn::cli {
 
 EvalCommand::EvalCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("eval", kAboutEval)) {
+    : Command(parent.add_subcommand("eval", kAboutEval)) {
   app_->footer("Example:\n  polyattn eval runs/cubic --best");
   app_->add_option("run", folder_, "Folder of a run")->required();
   app_->add_flag("--best", best_,
                  "The weights of the best evaluation, not the last ones");
+  app_->add_option("--split", split_,
+                   "test, or validation: what the run held out of its "
+                   "training data (task.validation)")
+      ->check(CLI::IsMember({"test", run::kValidation}).description(""))
+      ->capture_default_str();
   app_->add_option("--data", data_, "Data from this path instead");
   app_->add_option("--threads", threads_, "Threads; default: all cores")
       ->check(CLI::Range(1, 1024).description(""));
@@ -28,6 +33,7 @@ int EvalCommand::run() {
   const auto result = train::evaluate_run(
       {.folder = folder_,
        .best = best_,
+       .validation = split_ == run::kValidation,
        .threads = threads_ > 0 ? threads_ : base::hardware_threads(),
        .path = data_,
        .progress = [&](double share) {
@@ -37,21 +43,22 @@ int EvalCommand::run() {
          fmt::print(stderr, "\revaluating {:3} %{}", percent,
                     percent == 100 ? "\r\033[K" : "");
        }});
-  const train::Evaluation& found = result.evaluation;
+  const run::Evaluation& found = result.evaluation;
   if (json_) {
     base::Json json = {{"folder", folder_},
                        {"task", result.task},
                        {"activation", result.activation},
                        {"weights", best_ ? "best" : "last"},
+                       {"split", split_},
                        {"examples", result.count}};
     if (result.step >= 0) json["step"] = result.step;
-    json.update(train::evaluation_json(found));
+    json.update(run::evaluation_json(found));
     base::print_json(json);
     return base::kExitDone;
   }
   std::string text =
-      fmt::format("{} on {}, {} test examples: loss {:.4f}", result.activation,
-                  result.task, result.count, found.loss);
+      fmt::format("{} on {}, {} {} examples: loss {:.4f}", result.activation,
+                  result.task, result.count, split_, found.loss);
   if (found.bits_per_byte) {
     text += fmt::format(", {:.4f} bits per byte", *found.bits_per_byte);
   }

@@ -1,4 +1,5 @@
-// polyattn eval: the whole test set, with the weights of a run.
+// polyattn eval: the whole test set, or what the run held out, with its
+// weights.
 #pragma once
 
 #include <string>
@@ -11,13 +12,12 @@ class EvalCommand : public Command {
  public:
   explicit EvalCommand(CLI::App& parent);
 
-  bool chosen() const override { return app_->parsed(); }
   int run() override;
 
  private:
-  CLI::App* app_;
   std::string folder_;
   std::string data_;
+  std::string split_ = "test";
   int threads_ = 0;
   bool best_ = false;
   bool json_ = false;

@@ -12,7 +12,7 @@
 namespace polyattn::cli {
 
 GenerateCommand::GenerateCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("generate", kAboutGenerate)) {
+    : Command(parent.add_subcommand("generate", kAboutGenerate)) {
   app_->footer(
       "Example:\n"
       "  polyattn generate runs/sotu --prompt 'My fellow Americans,' --bytes "

@@ -10,13 +10,11 @@ class GenerateCommand : public Command {
  public:
   explicit GenerateCommand(CLI::App& parent);
 
-  bool chosen() const override { return app_->parsed(); }
   int run() override;
 
  private:
   train::GenerateResult write() const;
 
-  CLI::App* app_;
   train::GenerateOptions options_;
   std::string mode_ = "auto";
   bool json_ = false;

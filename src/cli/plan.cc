@@ -66,7 +66,7 @@ PlanQuestion plan_question(const PlanOptions& o) {
 }
 
 PlanCommand::PlanCommand(CLI::App& parent)
-    : app_(parent.add_subcommand(
+    : Command(parent.add_subcommand(
           "plan", "Dense or linear: what attention does with a shape")) {
   app_->footer(
       "Examples:\n"
@@ -106,8 +106,6 @@ void PlanCommand::add_shape_options() {
       ->type_name("[first|last]")
       ->check(CLI::IsMember({"none", "first", "last", ""}).description(""));
 }
-
-bool PlanCommand::chosen() const { return app_->parsed(); }
 
 int PlanCommand::run() {
   if (app_->count("--causal") > 0 && options_.causal.empty()) {

@@ -33,16 +33,12 @@ class PlanCommand : public Command {
  public:
   // Adds the subcommand; the parent must outlive this.
   explicit PlanCommand(CLI::App& parent);
-  PlanCommand(const PlanCommand&) = delete;
-  PlanCommand& operator=(const PlanCommand&) = delete;
 
-  bool chosen() const override;
   int run() override;
 
  private:
   void add_shape_options();
 
-  CLI::App* app_;
   PlanOptions options_;
 };
 

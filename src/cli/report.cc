@@ -40,7 +40,7 @@ std::optional<std::filesystem::path> write_extra_report(
 }
 
 ReportCommand::ReportCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("report", "Show runs on one HTML page")) {
+    : Command(parent.add_subcommand("report", "Show runs on one HTML page")) {
   app_->footer(
       "A RUN is the folder of a run, a comparison, or a folder of these. The "
       "page is one\nfile that needs no network; whoever gets it can open "
@@ -50,8 +50,9 @@ ReportCommand::ReportCommand(CLI::App& parent)
       "  polyattn report runs/compare-* -o compared.html\n"
       "  polyattn theory --json >theory.json\n"
       "  polyattn report runs --theory theory.json --title 'Cubic attention'");
-  app_->add_option("run", folders_, "Folders of runs")
-      ->required()
+  app_->add_option("run", folders_,
+                   "Folders of runs; none are needed beside --theory or "
+                   "--bench")
       ->type_name("RUN...");
   app_->add_option("-o,--out", out_,
                    "File to write; default: report.html in the folder, if it "
@@ -74,6 +75,9 @@ std::filesystem::path ReportCommand::default_output() const {
 }
 
 int ReportCommand::run() {
+  if (folders_.empty() && theory_.empty() && bench_.empty()) {
+    throw base::UsageError("report needs a RUN, --theory or --bench");
+  }
   const std::vector<std::filesystem::path> folders(folders_.begin(),
                                                    folders_.end());
   const report::DocumentOptions options{

@@ -30,13 +30,11 @@ class ReportCommand : public Command {
  public:
   explicit ReportCommand(CLI::App& parent);
 
-  bool chosen() const override { return app_->parsed(); }
   int run() override;
 
  private:
   std::filesystem::path default_output() const;
 
-  CLI::App* app_;
   std::vector<std::string> folders_;
   std::string out_;
   std::string theory_;

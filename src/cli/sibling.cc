@@ -14,8 +14,8 @@
 namespace polyattn::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTraining = {"compare", "eval",
-                                                       "generate", "train"};
+constexpr std::array<std::string_view, 5> kTraining = {
+    "compare", "eval", "experiment", "generate", "train"};
 
 // `theory --run RUN` reads the model of the run.
 bool reads_a_run(int argc, const char* const* argv) {

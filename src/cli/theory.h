@@ -2,10 +2,13 @@
 // against measurements.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "theory/calibrate.h"
+#include "theory/matched.h"
 #include "theory/report_trained.h"
 #include "theory/study.h"
 
@@ -17,10 +20,6 @@ class TheoryCommand : public Command {
   // is no --run.
   TheoryCommand(CLI::App& parent, const theory::RunReader* reader,
                 theory::Theory theory = {});
-  TheoryCommand(const TheoryCommand&) = delete;
-  TheoryCommand& operator=(const TheoryCommand&) = delete;
-
-  bool chosen() const override { return app_->parsed(); }
 
   // kExitFailure if a theorem does not hold.
   int run() override;
@@ -29,11 +28,12 @@ class TheoryCommand : public Command {
   void add_run_options(CLI::App& app);
   void add_calibrate();
   int study();
+  // In theory_calibrate.cc, with add_calibrate.
   int calibrate();
+  void check_calibrate() const;
   // Throws std::runtime_error if there is none.
   const theory::RunReader& reader() const;
 
-  CLI::App* app_;
   const theory::RunReader* reader_;
   theory::Theory theory_;
   CLI::App* calibrate_app_ = nullptr;
@@ -42,6 +42,9 @@ class TheoryCommand : public Command {
   std::string plot_;
   theory::StudyOptions options_;
   theory::CalibrateOptions calibrate_options_;
+  theory::MatchOptions match_options_;
+  std::vector<std::string> activations_;
+  std::vector<std::int64_t> tokens_;
   theory::TheoryRunOptions run_options_;
   int threads_ = 0;
   bool json_ = false;

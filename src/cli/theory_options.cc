@@ -8,7 +8,6 @@
 
 #include "base/program.h"
 #include "polyattn/activation.h"
-#include "theory/claims.h"
 
 namespace polyattn::cli {
 namespace {

@@ -29,8 +29,7 @@ base::Json result_json(const fs::path& folder, const run::RunInfo& info) {
                      {"steps", info.steps},
                      {"train_seconds", info.train_seconds},
                      {"peak_mb", info.peak_mb}};
-  const auto last = train::last_evaluation(info);
-  if (last) json.update(train::evaluation_json(*last));
+  if (info.result) json.update(run::evaluation_json(*info.result));
   if (info.divergence) {
     json["diverged"] = {{"step", info.divergence->step},
                         {"what", info.divergence->what}};
@@ -41,7 +40,7 @@ base::Json result_json(const fs::path& folder, const run::RunInfo& info) {
 }  // namespace
 
 TrainCommand::TrainCommand(CLI::App& parent)
-    : app_(parent.add_subcommand("train", kAboutTrain)) {
+    : Command(parent.add_subcommand("train", kAboutTrain)) {
   app_->footer(
       "Ready configs are in configs/. An interrupted run is saved and goes on "
       "with --resume.\n\n"
@@ -78,7 +77,7 @@ int TrainCommand::run() {
                              "--resume, or give a config file");
     }
     if (options_.out.empty()) options_.out = options_.config;
-    options_.config = (fs::path(options_.config) / "config.toml").string();
+    options_.of_run = true;
   }
   const run::Config config = make_config(options_);
   const fs::path folder =
@@ -94,7 +93,7 @@ int TrainCommand::run() {
        .command = command_text(),
        .version = base::version_number(),
        .stop = [] { return base::StopSignals::stopped(); },
-       .progress = [&](const train::Status& s) { bar.update(0, s); },
+       .progress = [&](const train::Progress& p) { bar.update(0, p); },
        .warn = [&](const std::string& text) { bar.note(text); }});
   if (options_.json) {
     base::print_json(result_json(folder, info));

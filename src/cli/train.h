@@ -10,11 +10,9 @@ class TrainCommand : public Command {
  public:
   explicit TrainCommand(CLI::App& parent);
 
-  bool chosen() const override { return app_->parsed(); }
   int run() override;
 
  private:
-  CLI::App* app_;
   TrainingOptions options_;
   bool resume_ = false;
   bool keys_ = false;

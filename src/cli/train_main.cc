@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/compare.h"
 #include "cli/eval.h"
+#include "cli/experiment.h"
 #include "cli/generate.h"
 #include "cli/theory.h"
 #include "cli/theory_run.h"
@@ -13,6 +14,7 @@ namespace {
 Commands training_commands(CLI::App& parent) {
   Commands commands;
   commands.push_back(std::make_unique<CompareCommand>(parent));
+  commands.push_back(std::make_unique<ExperimentCommand>(parent));
   commands.push_back(std::make_unique<TrainCommand>(parent));
   commands.push_back(std::make_unique<EvalCommand>(parent));
   commands.push_back(std::make_unique<GenerateCommand>(parent));

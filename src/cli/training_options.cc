@@ -55,9 +55,10 @@ run::Config make_config(const TrainingOptions& options) {
     settings.push_back(run::parse_setting(text));
   }
   if (options.tensorboard) settings.push_back({"record.tensorboard", "true"});
-  run::Config config = options.config.empty()
-                           ? run::parse_config("", "--set", settings)
-                           : run::read_config(options.config, settings);
+  run::Config config =
+      options.config.empty() ? run::parse_config("", "--set", settings)
+      : options.of_run       ? run::read_run_config(options.config, settings)
+                             : run::read_config(options.config, settings);
   if (options.threads > 0) config.train.threads = options.threads;
   if (config.train.threads == 0)
     config.train.threads = base::hardware_threads();

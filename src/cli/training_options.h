@@ -12,7 +12,8 @@
 namespace polyattn::cli {
 
 struct TrainingOptions {
-  std::string config;  // a file
+  std::string config;   // a file
+  bool of_run = false;  // config is the folder of a run
   std::string task;
   std::vector<std::string> settings;  // key=value
   std::string out;

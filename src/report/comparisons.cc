@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/split.h"
 #include "report/ranking.h"
 #include "train/run/comparison.h"
 #include "train/run/config.h"
@@ -50,9 +51,22 @@ bool may_differ(const std::string& key) {
       [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
+// The keys in which variants are meant to differ: "a=1, b=2" has a and b.
+std::set<std::string> varied_keys(const std::vector<const RunFiles*>& runs) {
+  std::set<std::string> keys;
+  for (const RunFiles* run : runs) {
+    const std::string variant = run->facts().info.variant.value_or("");
+    for (const std::string& setting : base::split_at_commas(variant)) {
+      keys.insert(base::trimmed(setting.substr(0, setting.find('='))));
+    }
+  }
+  return keys;
+}
+
 // "The configs differ in train.lr, model.dim."; empty if they do not.
 std::string config_caution(const std::vector<const RunFiles*>& runs) {
   const run::Config* first = nullptr;
+  const std::set<std::string> varied = varied_keys(runs);
   std::set<std::string> keys;
   for (const RunFiles* run : runs) {
     if (!run->config()) continue;
@@ -60,7 +74,7 @@ std::string config_caution(const std::vector<const RunFiles*>& runs) {
     for (const std::string& text :
          run::config_differences(*run->config(), *first)) {
       const std::string key = text.substr(0, text.find(' '));
-      if (!may_differ(key)) keys.insert(key);
+      if (!may_differ(key) && !varied.contains(key)) keys.insert(key);
     }
   }
   if (keys.empty()) return "";
@@ -71,13 +85,6 @@ std::string config_caution(const std::vector<const RunFiles*>& runs) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-Json distance_json(const std::optional<run::PairedDifference>& distance) {
-  if (!distance) return Json();
-  return {{"pairs", distance->pairs},
-          {"difference", base::number(distance->difference)},
-          {"half_width", base::number(distance->half_width)}};
-}
-
 Json comparison_member(const run::Comparison& comparison,
                        const TaskRuns& task) {
   Json json = run::comparison_json(comparison);
@@ -85,7 +92,6 @@ Json comparison_member(const run::Comparison& comparison,
   for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
     json["rows"][i]["best"] = ranking.rows[i].best;
     json["rows"][i]["like_best"] = ranking.rows[i].like_best;
-    json["rows"][i]["to_best"] = distance_json(ranking.rows[i].to_best);
   }
   for (const std::string& caution : ranking.cautions) {
     json["cautions"].push_back(caution);
@@ -104,7 +110,7 @@ std::string title_of(const std::vector<run::Comparison>& comparisons,
   const run::Comparison& only = comparisons.front();
   if (only.rows.size() > 1) return "Comparison on " + only.task;
   const std::string what =
-      fmt::format("{} on {}", only.rows.front().activation, only.task);
+      fmt::format("{} on {}", only.rows.front().name(), only.task);
   if (runs.size() > 1) return fmt::format("{}, {} runs", what, runs.size());
   return fmt::format("{}, seed {}", what, runs.front()->facts().info.seed);
 }

@@ -16,7 +16,7 @@ struct Comparisons {
 };
 
 // Tasks and rows are in the order of their first run. Warns of configs that
-// differ in more than activation and seed.
+// differ in more than activation, variant and seed.
 Comparisons compare_all(const std::vector<const RunFiles*>& runs);
 
 }  // namespace polyattn::report

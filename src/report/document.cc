@@ -15,6 +15,7 @@
 #include "polyattn/version.h"
 #include "report/comparisons.h"
 #include "report/files.h"
+#include "report/grids.h"
 #include "report/text.h"
 
 namespace polyattn::report {
@@ -62,15 +63,15 @@ DocumentBuilder::DocumentBuilder(DocumentOptions options)
       theory_(extra_text(options_.theory, false)),
       bench_(extra_text(options_.bench, true)) {}
 
-// Of each activation the first run that has maps shows them, with as many
-// inputs as fit into its share of half the document.
+// Of each activation and variant the first run that has maps shows them, with
+// as many inputs as fit into its share of half the document.
 std::map<RunFiles*, DocumentBuilder::ChosenMaps> DocumentBuilder::choose_maps(
     const std::vector<RunFiles*>& runs) const {
   std::set<std::pair<std::string, std::string>> shown;
   std::vector<RunFiles*> chosen;
   for (RunFiles* run : runs) {
     const run::RunInfo& info = run->facts().info;
-    const std::pair key(info.task, info.activation);
+    const std::pair key(info.task, run::arm_name(info));
     if (shown.count(key) > 0 || run->maps() == nullptr) {
       run->forget_maps();
       continue;
@@ -151,11 +152,14 @@ std::string DocumentBuilder::build(std::vector<RunFiles*> runs) {
       fmt::format("{}.{}.{}", kVersionMajor, kVersionMinor, kVersionPatch);
   head["generated"] = base::utc_now();
   head["live"] = options_.live;
+  const bool extras_alone = runs.empty() && !options_.live;
+  const std::string title =
+      extras_alone ? "Theory and speed" : comparisons.title;
   head["title"] =
-      cut_text(options_.title.empty() ? comparisons.title : options_.title,
-               kMaxTitleBytes);
+      cut_text(options_.title.empty() ? title : options_.title, kMaxTitleBytes);
   head["verdict"] = comparisons.verdict;
   head["comparisons"] = comparisons.json;
+  head["grids"] = grids_of(runs);
   std::string text = base::printed(head);
   text.pop_back();  // its brace
   const std::size_t used = text.size() + 100;
@@ -181,13 +185,15 @@ Document make_document(const std::vector<std::filesystem::path>& folders,
     if (files.back()->readable()) readable.push_back(files.back().get());
   }
   document.runs = readable.size();
-  if (!readable.empty()) document.text = builder.build(readable);
+  const bool wanted =
+      !folders.empty() || (options.theory.empty() && options.bench.empty());
+  if (!readable.empty() || !wanted) document.text = builder.build(readable);
   for (const auto& run : files) {
     for (std::string& warning : run->warnings()) {
       document.warnings.push_back(std::move(warning));
     }
   }
-  if (!readable.empty()) return document;
+  if (!document.text.empty()) return document;
   std::string message =
       "there is no run to report on: a run is a folder with "
       "run.json, as polyattn train and compare write it";

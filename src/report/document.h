@@ -79,8 +79,8 @@ struct Document {
   std::vector<std::string> warnings;  // what was left out, and why
 };
 
-// From run folders, as find_runs() takes them. Throws std::runtime_error if
-// there is no run that can be read.
+// From run folders, as find_runs() takes them, or from none if theory or bench
+// is given. Throws std::runtime_error if there is no run that can be read.
 Document make_document(const std::vector<std::filesystem::path>& folders,
                        const DocumentOptions& options);
 

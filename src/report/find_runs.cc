@@ -75,12 +75,15 @@ void Finder::visit(const fs::path& folder, int level) {
 void Finder::visit_inner(const fs::path& folder, int level) {
   std::error_code error;
   std::vector<fs::path> inner;
+  // The runs of a search, which grid.json sums up.
+  const bool searched = file_state(folder / "grid.json").exists();
   for (fs::directory_iterator entry(folder, error), end;
        !error && entry != end && inner.size() < kMaxFolders;
        entry.increment(error)) {
     std::error_code ignored;
     const bool hidden = entry->path().filename().string().front() == '.';
-    if (!hidden && entry->is_directory(ignored)) inner.push_back(entry->path());
+    if (hidden || (searched && entry->path().filename() == "grid")) continue;
+    if (entry->is_directory(ignored)) inner.push_back(entry->path());
   }
   if (error) {
     warnings_.push_back(

@@ -23,7 +23,8 @@ struct Search {
 inline constexpr std::size_t kMaxRuns = 1000;
 
 // Each folder is a run, a comparison (a folder of runs), or a folder of those,
-// three levels in all. Links are followed, each run is taken once. Throws
+// three levels in all. Links are followed, each run is taken once, and those of
+// a search (a folder grid beside grid.json) are left out. Throws
 // std::runtime_error if a folder is none.
 Search find_runs(const std::vector<std::filesystem::path>& folders);
 

@@ -32,16 +32,19 @@ DocumentOptions live_options(DocumentOptions options) {
 Json list_entry(const RunFiles& run) {
   const RunFacts& facts = run.facts();
   const run::RunInfo& info = facts.info;
-  return {{"name", facts.name},
-          {"folder", run.folder().string()},
-          {"task", info.task},
-          {"activation", info.activation},
-          {"seed", info.seed},
-          {"state", run::name_of(info.state)},
-          {"step", shown_step(info, run.series())},
-          {"steps", info.steps},
-          {"loss", info.loss ? base::number(*info.loss) : Json()},
-          {"updated", facts.updated}};
+  Json entry = {
+      {"name", facts.name},
+      {"folder", run.folder().string()},
+      {"task", info.task},
+      {"activation", info.activation},
+      {"seed", info.seed},
+      {"state", run::name_of(info.state)},
+      {"step", shown_step(info, run.series())},
+      {"steps", info.steps},
+      {"loss", info.result ? base::number(info.result->loss) : Json()},
+      {"updated", facts.updated}};
+  if (info.variant) entry["variant"] = *info.variant;
+  return entry;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace polyattn::report {
 namespace {
 
-// As run::read_metrics(): some ten times the longest run that we can think of.
+// Some ten times the longest run that we can think of.
 constexpr std::int64_t kMaxMetricsBytes = std::int64_t{1} << 28;
 // A record of the norms of a thousand heads has a hundredth of this.
 constexpr std::size_t kMaxLine = 1 << 22;

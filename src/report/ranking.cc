@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace polyattn::report {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 using run::Comparison;
 using run::Figure;
 
-constexpr int kLeastPairs = 2;
 constexpr std::size_t kMaxNamed = 8;
 
 std::optional<std::size_t> best_row(const Comparison& comparison) {
@@ -46,16 +46,17 @@ Ranking rank(const Comparison& comparison) {
   const std::vector<run::ComparisonRow>& rows = comparison.rows;
   std::vector<std::string> alone;
   bool any = false;
+  const run::Differences to_best = run::differences_to(comparison, *best);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == *best || rows[i].figure.count == 0) continue;
-    const auto found = run::paired_difference(rows[i], rows[*best]);
-    if (found.pairs < kLeastPairs) {
-      alone.push_back(rows[i].activation);
+    const run::Difference& difference = to_best.rows[i];
+    if (!difference.half_width) {
+      alone.push_back(rows[i].name());
       continue;
     }
     any = true;
-    ranking.rows[i].to_best = found;
-    ranking.rows[i].like_best = std::abs(found.difference) <= found.half_width;
+    ranking.rows[i].like_best =
+        std::abs(difference.mean) <= *difference.half_width;
   }
   if (any) {
     ranking.rows[*best].best = ranking.rows[*best].like_best = true;

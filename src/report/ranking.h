@@ -2,7 +2,6 @@
 // it.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,9 @@ namespace polyattn::report {
 
 struct Standing {
   bool best = false;
-  // Also of the best itself.
+  // Also of the best itself. Not of rows with fewer than two seeds in common
+  // with it: of these nothing is said.
   bool like_best = false;
-  // None for rows with fewer than two seeds in common with the best: of these
-  // nothing is said.
-  std::optional<run::PairedDifference> to_best;
 };
 
 struct Ranking {
@@ -26,7 +23,9 @@ struct Ranking {
 
 // The best row has the best mean figure of its finished runs. It is marked only
 // if another row can be held against it: with one seed, or one activation,
-// nothing is.
+// nothing is. The intervals hold for all rows at once and whichever row is
+// truly the best, so that it is among those that are like the best in 95 % of
+// comparisons.
 Ranking rank(const run::Comparison& comparison);
 
 }  // namespace polyattn::report

@@ -74,7 +74,7 @@ bool RunFiles::refresh_config() {
   try {
     const std::string text = read_file(path, kMaxConfigBytes, root_);
     facts_.config = valid_utf8(text);
-    config_ = run::parse_config(text, "config.toml");
+    config_ = run::parse_run_config(text, "config.toml");
   } catch (const run::ConfigError&) {
     // Of another version, perhaps. It is shown all the same.
   } catch (const std::runtime_error& error) {

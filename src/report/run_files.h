@@ -39,6 +39,7 @@ class RunFiles {
   bool readable() const { return readable_; }
 
   const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& root() const { return root_; }
   const RunFacts& facts() const { return facts_; }
   const RunSeries& series() const { return metrics_.series(); }
   // None if config.toml is not what this version of polyattn reads.

@@ -150,10 +150,6 @@ std::string config_within(const std::string& config, std::size_t bytes) {
   return text.size() <= bytes ? text : "";
 }
 
-Json optional_number(const std::optional<double>& value) {
-  return value ? base::number(*value) : Json();
-}
-
 Json facts_json(const RunFacts& facts, std::int64_t step) {
   const RunInfo& info = facts.info;
   const auto text = [](const std::string& value) {
@@ -163,6 +159,7 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   json["name"] = facts.name;
   json["task"] = text(info.task);
   json["activation"] = text(info.activation);
+  json["variant"] = text(info.variant.value_or(""));
   json["seed"] = info.seed;
   json["state"] = run::name_of(info.state);
   json["step"] = step;
@@ -178,11 +175,12 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   json["train_seconds"] = base::number(info.train_seconds);
   json["eval_seconds"] = base::number(info.eval_seconds);
   json["peak_mb"] = base::number(info.peak_mb);
-  json["loss"] = optional_number(info.loss);
-  json["accuracy"] = optional_number(info.accuracy);
-  json["bits_per_byte"] = optional_number(info.bits_per_byte);
+  json.update(
+      {{"loss", nullptr}, {"accuracy", nullptr}, {"bits_per_byte", nullptr}});
+  if (info.result) json.update(run::evaluation_json(*info.result));
   json["tokens"] = info.tokens;
   json["test_count"] = info.test_count;
+  json["split"] = info.split == run::kValidation ? run::kValidation : "test";
   json["max_weight_norm"] = base::number(info.max_weight_norm);
   json["max_jacobian_norm"] = base::number(info.max_jacobian_norm);
   json["divergence"] = Json();
@@ -233,7 +231,12 @@ std::string run_json(const RunFacts& facts, const RunSeries& series,
               .add("seconds", curves.column(kTrainSeconds))
               .text();
   text += ",\"eval\":" + eval_text(series, budget.eval);
-  text += ",\"norms\":" + norms_text(series, budget.norms);
+  // The start counts as a record of norms, and goes if it leaves them no room.
+  const std::string& start = series.start();
+  const bool has_start = !start.empty() && start.size() <= budget.norms / 2;
+  text += ",\"norms\":" +
+          norms_text(series, budget.norms - (has_start ? start.size() : 0));
+  if (has_start) text += ",\"start\":" + start;
   text += fmt::format(",\"points\":{},\"shown\":{},\"maps\":{}}}",
                       train.total(), curves.size(), maps);
   return text;

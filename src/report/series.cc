@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "base/message.h"
+#include "report/text.h"
 
 namespace polyattn::report {
 namespace {
@@ -29,6 +30,9 @@ constexpr std::array<const char*, NormsLayout::kHeadNumbers> kHeadKeys = {
 constexpr std::array<std::size_t, 3> kDecidingHeadKeys = {1, 3, 4};
 constexpr std::array<const char*, NormsLayout::kLayerNumbers> kLayerKeys = {
     "grad_norm", "weight_norm"};
+// Of the start, by head.
+constexpr std::array<const char*, 4> kStartKeys = {"gain", "weight_before",
+                                                   "weight", "softmax"};
 
 const Json& part_of(const Json& record, const char* key) {
   const auto found = record.find(key);
@@ -66,8 +70,9 @@ void check_length(const Json& list, std::size_t length, const char* key) {
 // NaN is worse than anything.
 double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-NormsLayout layout_of(const Json& record) {
-  const Json& layers = list_at(record, kHeadKeys[0]);
+// That of the lists by layer and head under this key.
+NormsLayout layout_of(const Json& record, const char* key) {
+  const Json& layers = list_at(record, key);
   std::vector<std::size_t> heads;
   std::size_t width = NormsLayout::kFirstLayer;
   for (const Json& layer : layers) {
@@ -92,6 +97,23 @@ void read_heads(const Json& record, const NormsLayout& layout, std::size_t key,
       row[layout.head_column(i, j) + key] = base::number_of(layers[i][j]);
     }
   }
+}
+
+std::string heads_text(const Json& record, const NormsLayout& layout,
+                       const char* key) {
+  const Json& layers = list_at(record, key);
+  check_length(layers, layout.layers(), key);
+  std::string text = "[";
+  for (std::size_t i = 0; i < layout.layers(); ++i) {
+    check_length(layers[i], layout.heads(i), key);
+    text += i == 0 ? "[" : ",[";
+    for (std::size_t j = 0; j < layout.heads(i); ++j) {
+      if (j > 0) text += ',';
+      append_number(text, base::number_of(layers[i][j]));
+    }
+    text += ']';
+  }
+  return text + "]";
 }
 
 void put_largest(const NormsLayout& layout, std::vector<double>& row) {
@@ -141,6 +163,8 @@ void RunSeries::add(std::string_view line) {
     add_eval(step, record);
   } else if (kind == "norms") {
     add_norms(step, record);
+  } else if (kind == "start") {
+    add_start(step, record);
   } else if (!kind.is_string()) {
     throw JsonError("\"kind\" is no string");
   }
@@ -169,7 +193,7 @@ void RunSeries::add_eval(std::int64_t step, const Json& record) {
 }
 
 void RunSeries::add_norms(std::int64_t step, const Json& record) {
-  NormsLayout layout = layout_of(record);
+  NormsLayout layout = layout_of(record, kHeadKeys[0]);
   if (norms_ && !(norms_->layout == layout)) {
     throw JsonError("it has other layers or heads than those before it");
   }
@@ -198,6 +222,19 @@ void RunSeries::add_norms(std::int64_t step, const Json& record) {
   if (!norms_->table.add(step, row)) {
     throw JsonError("its step is not a new one");
   }
+}
+
+// It is small and there is one: what is shown of it is made at once.
+void RunSeries::add_start(std::int64_t step, const Json& record) {
+  if (step != 0) throw JsonError("a start that is not at step 0");
+  if (!start_.empty()) throw JsonError("a second start");
+  const NormsLayout layout = layout_of(record, kStartKeys[0]);
+  std::string text = "{\"factor\":";
+  append_number(text, number_at(record, "factor"));
+  for (const char* key : kStartKeys) {
+    text += fmt::format(",\"{}\":{}", key, heads_text(record, layout, key));
+  }
+  start_ = text + "}";
 }
 
 }  // namespace polyattn::report

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,6 +68,8 @@ class RunSeries {
   const ThinTable& train() const { return train_; }
   const ThinTable& eval() const { return eval_; }
   const std::optional<NormsTable>& norms() const { return norms_; }
+  // How the heads started, as JSON text (docs/report.md); empty without it.
+  const std::string& start() const { return start_; }
 
   // Whether every evaluation has it.
   bool has_accuracy() const { return accuracies_ == eval_.total(); }
@@ -79,10 +82,12 @@ class RunSeries {
   void add_train(std::int64_t step, const base::Json& record);
   void add_eval(std::int64_t step, const base::Json& record);
   void add_norms(std::int64_t step, const base::Json& record);
+  void add_start(std::int64_t step, const base::Json& record);
 
   ThinTable train_;
   ThinTable eval_;
   std::optional<NormsTable> norms_;
+  std::string start_;
   std::size_t accuracies_ = 0;
   std::size_t bits_ = 0;
   std::int64_t last_step_ = 0;

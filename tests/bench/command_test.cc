@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/program.h"
+#include "support/message_of.h"
 
 namespace polyattn::bench::command_test {
 namespace {
@@ -22,14 +23,11 @@ TEST(Command, NamesThatAreNotKnownAreAnError) {
 }
 
 TEST(Command, FlagsThatBecameNamesSayWhatToType) {
-  try {
-    with_name({"--quick", "--torch", "--threads", "2"});
-    FAIL() << "expected an error";
-  } catch (const base::UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "bench --torch is now a name: polyattn bench torch --quick "
-                 "--threads 2");
-  }
+  EXPECT_EQ(test::message_of<base::UsageError>([] {
+              with_name({"--quick", "--torch", "--threads", "2"});
+            }),
+            "bench --torch is now a name: polyattn bench torch --quick "
+            "--threads 2");
 }
 
 }  // namespace

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/message_of.h"
+
 namespace polyattn::bench::table_test {
 namespace {
+
+using test::contains;
 
 constexpr Goal kGoal{Bound::kAtLeast, 1.0};
 
@@ -12,10 +16,6 @@ Row row(double value, Measure measure = Measure::kSgemmRatio) {
           .measure = measure,
           .value = base::Spread{value, value - 0.01, value + 0.01},
           .goal = kGoal};
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(Table, FormatsValues) {
@@ -62,18 +62,18 @@ TEST(Table, ShowsBothSidesInTheirUnit) {
   r.baseline = exactly(4);
   r.baseline_name = "eager";
   const std::string times = table_text({r}, false);
-  EXPECT_TRUE(holds(times, "2.00 ms")) << times;
-  EXPECT_TRUE(holds(times, "4.00 ms")) << times;
-  EXPECT_TRUE(holds(times, "eager")) << times;
-  EXPECT_FALSE(holds(times, "Gflop/s")) << times;
+  EXPECT_TRUE(contains(times, "2.00 ms")) << times;
+  EXPECT_TRUE(contains(times, "4.00 ms")) << times;
+  EXPECT_TRUE(contains(times, "eager")) << times;
+  EXPECT_FALSE(contains(times, "Gflop/s")) << times;
   r.items = 64;
   r.item_name = "images";
-  EXPECT_TRUE(holds(table_text({r}, false), "32000 images/s"));
+  EXPECT_TRUE(contains(table_text({r}, false), "32000 images/s"));
 }
 
 TEST(Table, ColoursOnlyWhereAsked) {
-  EXPECT_FALSE(holds(table_text({row(1)}, false), "\033"));
-  EXPECT_TRUE(holds(table_text({row(1)}, true), "\033"));
+  EXPECT_FALSE(contains(table_text({row(1)}, false), "\033"));
+  EXPECT_TRUE(contains(table_text({row(1)}, true), "\033"));
 }
 
 }  // namespace

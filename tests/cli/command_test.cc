@@ -1,8 +1,6 @@
 // The command as a user meets it: exit codes and messages.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,45 +9,20 @@
 
 #include "base/program.h"
 #include "polyattn/target.h"
+#include "run_polyattn.h"
 
 namespace polyattn::cli {
 namespace {
-
-struct Outcome {
-  int exit_code = -1;
-  std::string text;
-};
-
-// Standard output, and standard error where `arguments` redirects it.
-Outcome run_command(const std::string& arguments,
-                    const std::string& environment = "") {
-  const std::string line =
-      environment + " '" + POLYATTN_BINARY + "' " + arguments;
-  Outcome outcome;
-  std::FILE* pipe = ::popen(line.c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  char buffer[4096];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) {
-    outcome.text.append(buffer, n);
-  }
-  const int status = ::pclose(pipe);
-  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  return outcome;
-}
-
-bool contains(const Outcome& outcome, const std::string& text) {
-  return outcome.text.find(text) != std::string::npos;
-}
 
 constexpr const char* kSmall =
     "bench --op forward --length 16 --width 8 --threads 1 --repeats 1 "
     "--min-time 0 ";
 
 TEST(Command, HelpShowsAnExample) {
-  const Outcome main = run_command("--help");
+  const Ended main = run_polyattn("--help");
   EXPECT_EQ(main.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(main, "bench")) << main.text;
-  const Outcome bench = run_command("bench --help");
+  const Ended bench = run_polyattn("bench --help");
   EXPECT_EQ(bench.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
       << bench.text;
@@ -60,11 +33,11 @@ TEST(Command, HelpShowsAnExample) {
 }
 
 TEST(Command, HelpOfABenchmarkShowsItsOptionsAlone) {
-  const Outcome core = run_command("bench core --help");
+  const Ended core = run_polyattn("bench core --help");
   EXPECT_EQ(core.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(core, "--width")) << core.text;
   EXPECT_FALSE(contains(core, "--longest")) << core.text;
-  const Outcome linear = run_command("bench linear --help");
+  const Ended linear = run_polyattn("bench linear --help");
   EXPECT_EQ(linear.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(linear, "--longest")) << linear.text;
   EXPECT_FALSE(contains(linear, "--width")) << linear.text;
@@ -73,14 +46,14 @@ TEST(Command, HelpOfABenchmarkShowsItsOptionsAlone) {
 }
 
 TEST(Command, OldFlagsSayWhatToType) {
-  const Outcome outcome = run_command("bench --quick --linear 2>&1");
+  const Ended outcome = run_polyattn("bench --quick --linear 2>&1");
   EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "polyattn bench linear --quick\n"))
       << outcome.text;
 }
 
 TEST(Command, VersionNamesTheTargets) {
-  const Outcome version = run_command("--version");
+  const Ended version = run_polyattn("--version");
   EXPECT_EQ(version.exit_code, base::kExitDone);
   EXPECT_EQ(version.text.find("polyattn " + base::version_number() + " ("), 0U);
   for (const std::string& name : supported_targets()) {
@@ -110,14 +83,14 @@ TEST(Command, UsageErrorsEndWithTwo) {
         "bench torch --only nonsense",
         "bench --torch --threads 2",
         "bench --batch 1000000000 --length 1000000000"}) {
-    const Outcome outcome = run_command(std::string(arguments) + " 2>&1");
+    const Ended outcome = run_polyattn(std::string(arguments) + " 2>&1");
     EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments;
     EXPECT_FALSE(outcome.text.empty()) << arguments;
   }
 }
 
 TEST(Command, BadFormulaShowsACaret) {
-  const Outcome outcome = run_command("bench --activation 'x^3 + y' 2>&1");
+  const Ended outcome = run_polyattn("bench --activation 'x^3 + y' 2>&1");
   EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "x^3 + y\n")) << outcome.text;
   EXPECT_TRUE(contains(outcome, "^\n")) << outcome.text;
@@ -125,8 +98,8 @@ TEST(Command, BadFormulaShowsACaret) {
 
 TEST(Command, UnknownTargetListsTheSupportedOnes) {
   for (const std::string arguments : {"--version", "bench --quick"}) {
-    const Outcome outcome =
-        run_command(arguments + " 2>&1", "POLYATTN_TARGET=nonsense");
+    const Ended outcome =
+        run_polyattn(arguments + " 2>&1", "POLYATTN_TARGET=nonsense");
     EXPECT_EQ(outcome.exit_code, base::kExitUsage) << arguments;
     EXPECT_TRUE(contains(outcome, "nonsense"));
     EXPECT_TRUE(contains(outcome, supported_targets().front()));
@@ -135,12 +108,12 @@ TEST(Command, UnknownTargetListsTheSupportedOnes) {
 
 TEST(Command, TargetIsForced) {
   const std::string last = supported_targets().back();
-  const Outcome outcome = run_command("--version", "POLYATTN_TARGET=" + last);
+  const Ended outcome = run_polyattn("--version", "POLYATTN_TARGET=" + last);
   EXPECT_TRUE(contains(outcome, "(" + last + ";")) << outcome.text;
 }
 
 TEST(Command, JsonOnStandardOutputIsAlone) {
-  const Outcome outcome = run_command(std::string(kSmall) + "--json 2>&1");
+  const Ended outcome = run_polyattn(std::string(kSmall) + "--json 2>&1");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
   const auto list = nlohmann::json::parse(outcome.text).at("rows");
   ASSERT_EQ(list.size(), 1U);
@@ -149,7 +122,7 @@ TEST(Command, JsonOnStandardOutputIsAlone) {
 
 #ifdef POLYATTN_HAVE_TORCH
 TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
-  const Outcome outcome = run_command(
+  const Ended outcome = run_polyattn(
       "bench torch --only 'forward softmax [1,12,1024,64]' --threads 1 "
       "--repeats 1 --min-time 0 --capability default,avx2 --json 2>/dev/null");
   ASSERT_EQ(outcome.exit_code, base::kExitDone) << outcome.text;
@@ -163,7 +136,7 @@ TEST(Command, TorchRowsAreMeasuredInEveryModeAndTheBetterCounts) {
 }
 #else
 TEST(Command, TorchRowsNeedTorch) {
-  const Outcome outcome = run_command("bench torch 2>&1");
+  const Ended outcome = run_polyattn("bench torch 2>&1");
   EXPECT_EQ(outcome.exit_code, base::kExitUsage);
   EXPECT_TRUE(contains(outcome, "built without torch")) << outcome.text;
 }
@@ -175,8 +148,8 @@ TEST(Command, JsonFileComesBesideTheTable) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const auto path = folder / "out.json";
-  const Outcome outcome = run_command(std::string(kSmall) + "--json '" +
-                                      path.string() + "' 2>/dev/null");
+  const Ended outcome = run_polyattn(std::string(kSmall) + "--json '" +
+                                     path.string() + "' 2>/dev/null");
   EXPECT_EQ(outcome.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(outcome, "N=16 D=8")) << outcome.text;
   std::ifstream file(path);
@@ -189,13 +162,13 @@ TEST(Command, JsonFileComesBesideTheTable) {
 
 TEST(Command, OutputThatCannotBeWrittenEndsWithOne) {
   const std::string small(kSmall);
-  EXPECT_EQ(run_command(small + "--json /nonexistent/out.json 2>&1").exit_code,
+  EXPECT_EQ(run_polyattn(small + "--json /nonexistent/out.json 2>&1").exit_code,
             base::kExitFailure);
   if (std::filesystem::exists("/dev/full")) {
     for (const std::string& command :
          {small, std::string("--help "), std::string("plan --help "),
           std::string("bench --help ")}) {
-      EXPECT_EQ(run_command(command + "2>/dev/null >/dev/full").exit_code,
+      EXPECT_EQ(run_polyattn(command + "2>/dev/null >/dev/full").exit_code,
                 base::kExitFailure)
           << command;
     }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/program.h"
+#include "captured.h"
 #include "cli/data.h"
 #include "data/fake_tools.h"
 #include "data/sets.h"
@@ -20,11 +21,6 @@ using data::test::TemporaryFolder;
 using data::test::TestVariable;
 using data::test::ToySet;
 using Json = nlohmann::json;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out, err;
-};
 
 class DataCommandTest : public testing::Test {
  protected:
@@ -46,32 +42,12 @@ class DataCommandTest : public testing::Test {
     CLI::App app{"", "polyattn"};
     DataCommand command(app, sets_);
     arguments.insert(arguments.begin(), "data");
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
-    EXPECT_TRUE(command.chosen());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Outcome outcome;
-    try {
-      outcome.exit_code = command.run();
-    } catch (...) {
-      testing::internal::GetCapturedStdout();
-      testing::internal::GetCapturedStderr();
-      throw;
-    }
-    outcome.out = testing::internal::GetCapturedStdout();
-    outcome.err = testing::internal::GetCapturedStderr();
-    return outcome;
+    return run_captured(app, command, std::move(arguments));
   }
 
   template <typename Error>
   std::string refusal(const std::vector<std::string>& arguments) {
-    try {
-      run(arguments);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::message_of<Error>([&] { run(arguments); });
   }
 
   FakeTools tools_;

@@ -1,39 +1,18 @@
 // report and dashboard as a user meets them. Whether a build has the page is
 // known when it has been built: both kinds are right here.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/program.h"
+#include "run_polyattn.h"
 #include "support/temporary_folder.h"
 #include "train/run/records.h"
 
 namespace polyattn::cli::report_command_test {
 namespace {
-
-struct Ended {
-  int exit_code = -1;
-  std::string text;
-};
-
-// Standard output, and standard error where `arguments` redirects it.
-Ended run_polyattn(const std::string& arguments) {
-  const std::string line = std::string("'") + POLYATTN_BINARY + "' ";
-  Ended ended;
-  std::FILE* pipe = ::popen((line + arguments).c_str(), "r");
-  if (pipe == nullptr) return ended;
-  char buffer[4096];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) {
-    ended.text.append(buffer, n);
-  }
-  const int status = ::pclose(pipe);
-  if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
-  return ended;
-}
 
 class ReportCommandLine : public testing::Test {
  protected:
@@ -42,7 +21,7 @@ class ReportCommandLine : public testing::Test {
     info.state = run::RunState::kFinished;
     info.task = "fashion-mnist";
     info.activation = "softmax";
-    info.accuracy = 0.5;
+    info.result = {.loss = 1, .accuracy = 0.5};
     std::filesystem::create_directories(folder_ / "run");
     run::write_run_info(folder_ / "run", info);
   }
@@ -72,25 +51,25 @@ TEST_F(ReportCommandLine, WritesThePageOrSaysThatThereIsNone) {
     EXPECT_EQ(html.find("__POLYATTN_REPORT__"), std::string::npos);
   } else {
     EXPECT_EQ(ended.exit_code, base::kExitFailure);
-    EXPECT_NE(ended.text.find("this build has no page"), std::string::npos)
-        << ended.text;
+    EXPECT_TRUE(contains(ended, "this build has no page")) << ended.text;
     EXPECT_FALSE(std::filesystem::exists(page));
   }
 }
 
 TEST_F(ReportCommandLine, MistakesAreSaid) {
-  EXPECT_EQ(run_polyattn("report 2>&1").exit_code, base::kExitUsage);
+  const Ended nothing = run_polyattn("report 2>&1");
+  EXPECT_EQ(nothing.exit_code, base::kExitUsage);
+  EXPECT_TRUE(contains(nothing, "--theory")) << nothing.text;
   EXPECT_EQ(run_polyattn("dashboard 2>&1").exit_code, base::kExitUsage);
   EXPECT_EQ(run_polyattn("dashboard . --port 65536 2>&1").exit_code,
             base::kExitUsage);
   const Ended both =
       run_polyattn("report --json -o x.html " + path("run") + " 2>&1");
   EXPECT_EQ(both.exit_code, base::kExitUsage);
-  EXPECT_NE(both.text.find("--out"), std::string::npos) << both.text;
+  EXPECT_TRUE(contains(both, "--out")) << both.text;
   const Ended absent = run_polyattn("report --json " + path("no") + " 2>&1");
   EXPECT_EQ(absent.exit_code, base::kExitFailure);
-  EXPECT_NE(absent.text.find("there is no such folder"), std::string::npos)
-      << absent.text;
+  EXPECT_TRUE(contains(absent, "there is no such folder")) << absent.text;
 }
 
 }  // namespace

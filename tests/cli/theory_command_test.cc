@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -12,8 +10,10 @@
 
 #include "base/program.h"
 #include "base/text_table.h"
+#include "captured.h"
 #include "cli/theory.h"
 #include "cli/theory_options.h"
+#include "support/message_of.h"
 #include "theory/report_text.h"
 
 namespace polyattn::cli::theory_command_test {
@@ -21,33 +21,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-};
-
-// Parse errors are thrown, as CLI::ParseError.
 Outcome run_theory(std::vector<std::string> arguments,
                    const theory::Theory& theory = {}) {
   CLI::App app{"", "polyattn"};
   TheoryCommand command(app, nullptr, theory);
   arguments.insert(arguments.begin(), "theory");
-  std::reverse(arguments.begin(), arguments.end());
-  app.parse(arguments);
-  EXPECT_TRUE(command.chosen());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Outcome outcome;
-  try {
-    outcome.exit_code = command.run();
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    testing::internal::GetCapturedStderr();
-    throw;
-  }
-  outcome.out = testing::internal::GetCapturedStdout();
-  testing::internal::GetCapturedStderr();
-  return outcome;
+  return run_captured(app, command, std::move(arguments));
 }
 
 std::vector<std::string> small(std::vector<std::string> more = {}) {
@@ -69,30 +48,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
   return "";
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// A fresh folder, removed at the end.
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(std::filesystem::path(testing::TempDir()) /
-              ("polyattn_theory_" + name)) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string file(const std::string& name) const {
-    return (path_ / name).string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using test::contains;
 
 TEST(TheoryCommand, PrintsEveryClaimInAHundredColumns) {
   const Outcome outcome = run_theory(small());
@@ -102,7 +58,7 @@ TEST(TheoryCommand, PrintsEveryClaimInAHundredColumns) {
         "3. gaussian-norms", "4. projected-norms", "5. causal-row-form",
         "6. typical-softmax: OBSERVATION", "7. other-tokens: OBSERVATION",
         "All theorems hold"}) {
-    EXPECT_TRUE(has(outcome.out, part)) << part;
+    EXPECT_TRUE(contains(outcome.out, part)) << part;
   }
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
@@ -150,10 +106,10 @@ TEST(TheoryCommand, EndsWithOneIfATheoremDoesNotHold) {
   wrong.bounds.norm = [](std::int64_t) { return 1.5; };
   const Outcome bound = run_theory(small(), wrong);
   EXPECT_EQ(bound.exit_code, base::kExitFailure);
-  EXPECT_TRUE(has(bound.out, "1. softmax-norm: THEOREM, DOES NOT HOLD"));
-  EXPECT_TRUE(has(bound.out, "2. softmax-gradient: THEOREM, holds"));
-  EXPECT_TRUE(has(bound.out, "comparisons DO NOT HOLD"));
-  EXPECT_FALSE(has(bound.out, "All theorems hold"));
+  EXPECT_TRUE(contains(bound.out, "1. softmax-norm: THEOREM, DOES NOT HOLD"));
+  EXPECT_TRUE(contains(bound.out, "2. softmax-gradient: THEOREM, holds"));
+  EXPECT_TRUE(contains(bound.out, "comparisons DO NOT HOLD"));
+  EXPECT_FALSE(contains(bound.out, "All theorems hold"));
 
   wrong = {};
   wrong.expectations.jacobian_sq = [](const Activation& a,
@@ -168,21 +124,24 @@ TEST(TheoryCommand, EndsWithOneIfATheoremDoesNotHold) {
   EXPECT_EQ(json["claims"][2]["holds"], false);
 }
 
-TEST(TheoryCommand, DrawsAPlot) {
-  const Folder folder("plot");
-  const std::string path = folder.file("norms.svg");
-  EXPECT_EQ(run_theory(small({"--plot", path})).exit_code, base::kExitDone);
-  std::ifstream file(path);
-  const std::string svg((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(svg.find("<svg xmlns="), 0U);
-  EXPECT_TRUE(has(svg, "x^2/sqrt(N)"));
-  EXPECT_TRUE(has(svg, "</svg>\n"));
+TEST(TheoryCommand, HasSoftmaxAtEveryLengthInJsonAndItsEndsInTheTable) {
+  std::vector<std::string> arguments = small();
+  arguments[3] = "8,16,32";
+  const std::string text = run_theory(arguments).out;
+  EXPECT_TRUE(contains(text, "softmax, N=8 "));
+  EXPECT_FALSE(contains(text, "softmax, N=16 "));
+  EXPECT_TRUE(contains(text, "softmax, N=32 "));
+  arguments.push_back("--json");
+  const Json claim = Json::parse(run_theory(arguments).out)["claims"][5];
+  ASSERT_EQ(claim["rows"].size(), 6U);
+  EXPECT_EQ(claim["rows"][2]["N"], 16);
+  EXPECT_EQ(claim["rows"][2]["expected"], 4);
+  EXPECT_EQ(claim["rows"][3]["expected"], 2);
 }
 
-TEST(TheoryCommand, KnowsBeforeMeasuringThatAPlotCannotBeWritten) {
-  const Folder folder("nowhere");
-  EXPECT_THROW(run_theory(small({"--plot", folder.file("none/norms.svg")})),
-               std::runtime_error);
+TEST(TheoryCommand, SaysWhatDrawsThePlotNow) {
+  const std::string message = refusal(small({"--plot", "norms.svg"}));
+  EXPECT_TRUE(contains(message, "polyattn report --theory")) << message;
 }
 
 TEST(TheoryCommand, RefusesValuesOutOfRangeByName) {
@@ -211,12 +170,37 @@ TEST(TheoryCommand, RefusesValuesOutOfRangeByName) {
             {"--tokens", "1", "262144"}},
            {{"calibrate", "--tokens", "8", "--width", "8", "--degree", "9"},
             {"--degree", "9", "8"}},
+           {{"calibrate", "--tokens", "8,1", "--activations", "x"},
+            {"--tokens", "1", "262144"}},
+           {{"calibrate", "--activations", "x"}, {"--tokens"}},
+           {{"calibrate", "--tokens", "8", "--degree", "2"}, {"--width"}},
+           {{"calibrate", "--tokens", "8,9", "--width", "8", "--degree", "2"},
+            {"one --tokens"}},
+           {{"calibrate", "--tokens", "8", "--degree", "2", "--activations",
+             "x"},
+            {"--degree", "--activations"}},
+           {{"calibrate", "--run", "none", "--activations", "x"},
+            {"--activations", "--run"}},
+           {{"calibrate", "--run", "none", "--degree", "2", "--factor", "2"},
+            {"--factor", "--run"}},
+           {{"calibrate", "--tokens", "8", "--activations", "x", "--score-std",
+             "0"},
+            {"--score-std", "0"}},
+           {{"calibrate", "--tokens", "8", "--activations", "x", "--score-std",
+             "17"},
+            {"--score-std", "17", "16"}},
+           {{"calibrate", "--tokens", "8", "--activations", "x", "--factor",
+             "-1"},
+            {"--factor", "-1"}},
+           {{"calibrate", "--tokens", "8", "--activations", "x", "--factor",
+             "inf"},
+            {"--factor", "inf"}},
            {{"--seed", "2", "calibrate", "--tokens", "8", "--width", "8",
              "--degree", "2"},
             {"--seed", "calibrate"}}}) {
     const std::string message = refusal(c.arguments);
     for (const std::string& part : c.parts) {
-      EXPECT_TRUE(has(message, part)) << part << " in: " << message;
+      EXPECT_TRUE(contains(message, part)) << part << " in: " << message;
     }
   }
 }
@@ -236,7 +220,7 @@ TEST(TheoryCommand, CalibratesAPolynomial) {
                                            "3",         "--samples", "50"};
   const Outcome text = run_theory(arguments);
   EXPECT_EQ(text.exit_code, base::kExitDone);
-  EXPECT_TRUE(has(text.out, "x^3/sqrt(N)")) << text.out;
+  EXPECT_TRUE(contains(text.out, "x^3/sqrt(N)")) << text.out;
   auto json_arguments = arguments;
   json_arguments.insert(json_arguments.end(), {"--json", "--causal"});
   const Json json = Json::parse(run_theory(json_arguments).out);
@@ -250,6 +234,56 @@ TEST(TheoryCommand, CalibratesAPolynomial) {
     EXPECT_LE(f["interval_99"][0].get<double>(), constant);
     EXPECT_GE(f["interval_99"][1].get<double>(), constant);
   }
+  ASSERT_EQ(json["matched"].size(), 3U);
+  EXPECT_EQ(json["matched"][0]["activation"], "x^3/sqrt(N)");
+  EXPECT_EQ(json["matched"][2]["tokens"], 32);
+}
+
+TEST(TheoryCommand, PrintsTheMatchedStart) {
+  const std::vector<std::string> arguments{"calibrate", "--tokens", "64,256",
+                                           "--activations", "x^3 /sqrt(N),x/N"};
+  const Outcome text = run_theory(arguments);
+  EXPECT_EQ(text.exit_code, base::kExitDone);
+  for (const char* part : {"x^3/sqrt(N)", "0.3239", "0.5691", "0.2555",
+                           "its norm is not above the target"}) {
+    EXPECT_TRUE(has(text.out, part)) << part << " in: " << text.out;
+  }
+  auto json_arguments = arguments;
+  json_arguments.insert(
+      json_arguments.end(),
+      {"--json", "--causal", "--score-std", "2", "--factor", "0.4"});
+  const Json json = Json::parse(run_theory(json_arguments).out);
+  EXPECT_EQ(json["causal"], true);
+  EXPECT_EQ(json["score_std"], 2);
+  EXPECT_EQ(json["factor"], 0.4);
+  ASSERT_EQ(json["matched"].size(), 4U);
+  for (const Json& row : json["matched"]) {
+    const theory::Match expected = theory::matched_gain(
+        Activation::parse(row["activation"].get<std::string>()),
+        {.tokens = row["tokens"].get<std::int64_t>(),
+         .causal = true,
+         .score_std = 2,
+         .factor = 0.4});
+    EXPECT_EQ(row["scale"], expected.scale);
+    EXPECT_EQ(row["gain"], expected.gain);
+    EXPECT_EQ(row["norm"], *expected.norm);
+    EXPECT_EQ(row["softmax_norm"], expected.softmax_norm);
+    EXPECT_TRUE(row["reason"].is_null());
+  }
+}
+
+TEST(TheoryCommand, SaysWhyThereIsNoMatchedStart) {
+  const Json json =
+      Json::parse(run_theory({"calibrate", "--tokens", "64", "--activations",
+                              "x/N,x^4/sum", "--json"})
+                      .out);
+  EXPECT_EQ(json["matched"][0]["reason"], "its norm is not above the target");
+  EXPECT_EQ(json["matched"][0]["gain"], 1.0);
+  EXPECT_TRUE(json["matched"][1]["reason"].is_string());
+  EXPECT_TRUE(json["matched"][1]["norm"].is_null());
+  EXPECT_THROW(
+      run_theory({"calibrate", "--tokens", "64", "--activations", "x^^3"}),
+      FormulaError);
 }
 
 TEST(TheoryText, ShowsEveryRowThatFails) {
@@ -262,10 +296,10 @@ TEST(TheoryText, ShowsEveryRowThatFails) {
     claim.rows.push_back(row);
   }
   const std::string text = theory::claims_text({claim}, false);
-  EXPECT_TRUE(has(text, "1. wrong: THEOREM, DOES NOT HOLD"));
-  EXPECT_TRUE(has(text, "N=16"));
-  EXPECT_TRUE(has(text, "N=32"));
-  EXPECT_FALSE(has(text, "N=8"));
+  EXPECT_TRUE(contains(text, "1. wrong: THEOREM, DOES NOT HOLD"));
+  EXPECT_TRUE(contains(text, "N=16"));
+  EXPECT_TRUE(contains(text, "N=32"));
+  EXPECT_FALSE(contains(text, "N=8"));
   EXPECT_TRUE(
       has(theory::conclusion({claim}), "2 of 3 comparisons DO NOT HOLD"));
 }
@@ -275,8 +309,8 @@ TEST(TheoryText, SpeaksOfWhatIsUndecided) {
   theory::Row row{.series = "norm"};
   row.verdict = theory::Verdict::kUndecided;
   claim.rows = {row};
-  EXPECT_TRUE(has(theory::conclusion({claim}), "1 more"));
-  EXPECT_TRUE(has(theory::claims_text({claim}, false), "undecided"));
+  EXPECT_TRUE(contains(theory::conclusion({claim}), "1 more"));
+  EXPECT_TRUE(contains(theory::claims_text({claim}, false), "undecided"));
 }
 
 TEST(TheoryText, IsWrappedBetweenWords) {

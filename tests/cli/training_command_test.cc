@@ -1,9 +1,6 @@
 // train, eval, generate and compare as a user meets them: real processes,
 // killed at random instants.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,43 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "support/temporary_folder.h"
+#include "support/records.h"
 #include "train/run/records.h"
+#include "training.h"
 
 namespace polyattn::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A folder with four idx files of 8 x 8 pixels: the label is the brightest
-// quarter.
-void write_idx(const fs::path& folder) {
-  fs::create_directories(folder);
-  std::mt19937 random(1);  // its numbers are the same everywhere
-  const auto big = [](std::ofstream& file, std::uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      file.put(static_cast<char>(value >> shift));
-    }
-  };
-  for (const auto& [name, count] :
-       {std::pair{"train", 256U}, std::pair{"t10k", 64U}}) {
-    std::ofstream images(folder / (std::string(name) + "-images-idx3-ubyte"),
-                         std::ios::binary);
-    std::ofstream labels(folder / (std::string(name) + "-labels-idx1-ubyte"),
-                         std::ios::binary);
-    for (const std::uint32_t value : {0x803U, count, 8U, 8U})
-      big(images, value);
-    for (const std::uint32_t value : {0x801U, count}) big(labels, value);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t label = random() % 4;
-      labels.put(static_cast<char>(label));
-      for (std::uint32_t p = 0; p < 64; ++p) {
-        const bool bright = label == 2 * (p / 32) + (p % 8) / 4;
-        images.put(static_cast<char>(random() % 120 + (bright ? 100 : 0)));
-      }
-    }
-  }
-}
 
 // Makes every weight of a file NaN: all bits of the data set.
 void spoil(const fs::path& safetensors) {
@@ -64,82 +30,6 @@ void spoil(const fs::path& safetensors) {
             bytes.end(), '\xff');
   std::ofstream(safetensors, std::ios::binary) << bytes;
 }
-
-class Training : public testing::Test {
- protected:
-  void SetUp() override { write_idx(folder_ / "data"); }
-
-  // Options of a model so small that a step takes a few milliseconds.
-  std::vector<std::string> small(std::vector<std::string> arguments) const {
-    for (const char* setting :
-         {"model.dim=16", "model.heads=2", "model.depth=2", "model.mlp=32",
-          "model.patch=2", "train.batch=16", "train.steps=150",
-          "record.checkpoint=10", "record.evaluate=50", "record.every=5"}) {
-      arguments.insert(arguments.end(), {"--set", setting});
-    }
-    arguments.insert(arguments.end(),
-                     {"--threads", "2", "--set",
-                      "task.path=" + (folder_ / "data").string()});
-    return arguments;
-  }
-
-  pid_t start(const std::vector<std::string>& arguments) const {
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    const std::string log = (folder_ / "log").string();
-    const int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-    ::dup2(out, STDOUT_FILENO);
-    ::dup2(out, STDERR_FILENO);
-    if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
-    ::setenv("OMP_WAIT_POLICY", "passive", 1);
-    std::vector<char*> words{const_cast<char*>(POLYATTN_BINARY)};
-    for (const std::string& word : arguments) {
-      words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
-    ::execv(POLYATTN_BINARY, words.data());
-    ::_exit(127);
-  }
-
-  // The exit code, or minus the signal that ended it.
-  static int wait_for(pid_t child) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
-  int run(const std::vector<std::string>& arguments) const {
-    return wait_for(start(arguments));
-  }
-
-  // What the last command printed.
-  std::string log() const { return test::read_text(folder_ / "log"); }
-
-  static std::vector<base::Json> timeless(const fs::path& folder) {
-    auto records = run::read_metrics(folder / "metrics.jsonl");
-    for (base::Json& record : records) {
-      for (const char* key : {"seconds", "items_per_second", "wait_share"}) {
-        record.erase(key);
-      }
-    }
-    return records;
-  }
-
-  // Returns when the file has this many bytes, or the child is gone.
-  static void wait_for_bytes(const fs::path& file, std::uintmax_t bytes,
-                             pid_t child) {
-    std::error_code none;
-    while (!fs::exists(file) || fs::file_size(file, none) < bytes) {
-      siginfo_t ended{};
-      const int code = ::waitid(P_PID, static_cast<id_t>(child), &ended,
-                                WEXITED | WNOHANG | WNOWAIT);
-      if (code != 0 || ended.si_pid == child) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-
-  test::TemporaryFolder folder_;
-};
 
 TEST_F(Training, KilledAtRandomInstantsItEndsInTheSameNumbers) {
   const fs::path whole = folder_ / "whole";
@@ -172,10 +62,10 @@ TEST_F(Training, KilledAtRandomInstantsItEndsInTheSameNumbers) {
     ++kills;
   }
   EXPECT_GE(kills, 3);
-  EXPECT_EQ(timeless(whole), timeless(parts));
+  EXPECT_EQ(test::timeless(whole), test::timeless(parts));
   const auto info = run::read_run_info(parts);
   EXPECT_EQ(info.state, run::RunState::kFinished);
-  EXPECT_EQ(info.accuracy, run::read_run_info(whole).accuracy);
+  EXPECT_EQ(info.result, run::read_run_info(whole).result);
 }
 
 TEST_F(Training, ASignalSavesFirst) {
@@ -204,13 +94,37 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   const auto info = run::read_run_info(out);
   ASSERT_EQ(run({"eval", out, "--threads", "2", "--json"}), 0) << log();
   const auto json = nlohmann::json::parse(log());
-  EXPECT_EQ(json.at("accuracy").get<double>(), info.accuracy);
-  EXPECT_EQ(json.at("loss").get<double>(), info.loss);
+  EXPECT_EQ(json.at("accuracy").get<double>(), info.result->accuracy);
+  EXPECT_EQ(json.at("loss").get<double>(), info.result->loss);
   EXPECT_EQ(json.at("examples"), 64);
+  EXPECT_EQ(run({"eval", out, "--split", "validation"}), 2) << log();
+  EXPECT_NE(log().find("held nothing out"), std::string::npos) << log();
   EXPECT_EQ(run({"eval", out, "--best"}), 0) << log();
   spoil(fs::path(out) / "checkpoints" / "best.safetensors");
   EXPECT_EQ(run({"eval", out, "--best"}), 1) << log();
   EXPECT_NE(log().find("not finite"), std::string::npos) << log();
+}
+
+TEST_F(Training, EvaluatesWhatItHeldOut) {
+  const std::string out = (folder_ / "run").string();
+  auto arguments = small({"train", "--task", "fashion-mnist", "--out", out});
+  arguments.insert(arguments.end(), {"--set", "task.validation=0.25", "--set",
+                                     "train.steps=20"});
+  ASSERT_EQ(run(arguments), 0) << log();
+  const auto info = run::read_run_info(out);
+  EXPECT_EQ(info.split, run::kValidation);
+  const auto evaluated = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"eval", out, "--threads", "2", "--json"});
+    EXPECT_EQ(run(options), 0) << log();
+    return nlohmann::json::parse(log());
+  };
+  const auto held = evaluated({"--split", "validation"});
+  EXPECT_EQ(held.at("loss").get<double>(), info.result->loss);
+  EXPECT_EQ(held.at("examples"), 64);
+  EXPECT_EQ(held.at("split"), "validation");
+  const auto tested = evaluated({});
+  EXPECT_EQ(tested.at("split"), "test");
+  EXPECT_NE(tested.at("loss"), held.at("loss"));
 }
 
 TEST_F(Training, TheoryMeasuresARun) {
@@ -284,6 +198,44 @@ TEST_F(Training, CompareGoesOnWhereItStopped) {
   EXPECT_EQ(fs::last_write_time(out / "x-seed2" / "metrics.jsonl"), last);
 }
 
+TEST_F(Training, CompareSearchesSettingsAndThenTests) {
+  const fs::path out = folder_ / "compare";
+  auto arguments =
+      small({"compare", "--activations", "softmax,x", "--seeds", "1", "--grid",
+             "train.lr=1e-5,1e-2", "--out", out.string(), "--json"});
+  arguments.insert(arguments.end(), {"--set", "train.steps=60"});
+  const pid_t child = start(arguments);
+  wait_for_bytes(out / "grid" / "x-lr-1e-5-seed1" / "metrics.jsonl", 300,
+                 child);
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(wait_for(child), 128 + SIGTERM) << log();
+  EXPECT_FALSE(fs::exists(out / "comparison.json"));
+
+  ASSERT_EQ(run(arguments), 0) << log();
+  const auto json = nlohmann::json::parse(log().substr(log().find("{\n")));
+  const auto& rows = json.at("grid").at("rows");
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& row : rows) EXPECT_EQ(row.at("chosen"), 1) << row;
+  EXPECT_EQ(json.at("rows").at(0).at("setting"), "train.lr=1e-2");
+  EXPECT_EQ(json.at("split"), "test");
+  const auto searched = run::read_run_info(out / "grid/x-lr-1e-2-seed1");
+  EXPECT_EQ(searched.split, run::kValidation);
+  EXPECT_EQ(searched.test_count, 26);
+  EXPECT_EQ(rows.at(1).at("cells").at(1).at("figure").at("mean"),
+            *searched.result->accuracy);
+  const auto tested = run::read_run_info(out / "x-seed2");
+  EXPECT_FALSE(tested.split);
+  EXPECT_EQ(tested.test_count, 64);
+  EXPECT_FALSE(fs::exists(out / "x-seed1"));
+
+  // A choice that its runs do not bear out is refused.
+  std::string file = test::read_text(out / "grid.json");
+  file.replace(file.find("\"chosen\": 1"), 11, "\"chosen\": 0");
+  std::ofstream(out / "grid.json") << file;
+  EXPECT_EQ(run(arguments), 1) << log();
+  EXPECT_NE(log().find("has chosen setting 0"), std::string::npos) << log();
+}
+
 TEST_F(Training, TheSameWeightsAndBatchesUnderEveryActivation) {
   const fs::path out = folder_ / "compare";
   auto arguments = small({"compare", "--activations", "softmax,softmax/1",
@@ -300,7 +252,7 @@ TEST_F(Training, TheSameWeightsAndBatchesUnderEveryActivation) {
   ASSERT_EQ(run(arguments), 0) << log();
   const auto a = run::read_run_info(out / "x2-over-sqrtN-seed1");
   const auto b = run::read_run_info(out / "x2-over-4-seed1");
-  EXPECT_NEAR(*a.loss, *b.loss, 1e-4);
+  EXPECT_NEAR(a.result->loss, b.result->loss, 1e-4);
 }
 
 TEST_F(Training, ABudgetSetsTheStepsOnce) {
@@ -334,9 +286,17 @@ TEST_F(Training, MistakesAreSaidClearly) {
           2, "zero in f32");
   refused({"compare", "--activations", "softmax,1e-60 x^2", "--budget", "5m"},
           2, "zero in f32");
+  auto none_left = small({"compare", "--set", "task.validation=0.5"});
+  none_left.insert(none_left.end(), {"--set", "train.batch=200"});
+  refused(none_left, 1, "lower train.batch or task.validation");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
   refused({"eval", (folder_ / "nowhere").string()}, 2, "config.toml");
   refused({"compare", "--budget", "soon"}, 2, "5m");
   refused({"compare", "--activations", "softmax,,x"}, 2, "empty");
+  refused({"compare", "--grid", "train.lrr=1,2", "--grid", "train.lr=1"}, 2,
+          "2 problems");
+  refused({"compare", "--grid", "train.steps=5,9", "--budget", "5m"}, 2,
+          "--budget decides");
   refused({"compare", "--seeds", "0"}, 2, "--seeds");
 }
 

@@ -23,6 +23,7 @@ using test::finished_run;
 using test::message_of;
 using test::norms_line;
 using test::small_maps;
+using test::start_line;
 using test::TemporaryFolder;
 using test::train_line;
 using test::write_run;
@@ -51,12 +52,13 @@ Json run_named(const Json& document, const std::string& name) {
 TEST(Document, HasEveryField) {
   const TemporaryFolder folder;
   run::RunInfo info = finished_run("x^3/sqrt(N)", 7, 0.875);
-  info.bits_per_byte = 1.5;
+  info.result->bits_per_byte = 1.5;
   info.max_weight_norm = kInfinity;
   info.divergence = run::Divergence{12, "loss: nan"};
   write_run(folder / "cubic", info,
-            train_line(20, 2.123456789) + norms_line(50, kInfinity) +
-                train_line(40, kNan) + eval_line(40, 0.5, 0.8125));
+            start_line(3.123456789) + train_line(20, 2.123456789) +
+                norms_line(50, kInfinity) + train_line(40, kNan) +
+                eval_line(40, 0.5, 0.8125));
   const Document made = make_document({folder / "cubic"}, {});
   EXPECT_EQ(made.runs, 1U);
   EXPECT_TRUE(made.warnings.empty());
@@ -92,6 +94,7 @@ TEST(Document, HasEveryField) {
   const Json expected = {{"name", "cubic"},
                          {"task", "fashion-mnist"},
                          {"activation", "x^3/sqrt(N)"},
+                         {"variant", ""},
                          {"seed", 7},
                          {"state", "finished"},
                          {"step", 100},
@@ -111,6 +114,7 @@ TEST(Document, HasEveryField) {
                          {"bits_per_byte", 1.5},
                          {"tokens", 49},
                          {"test_count", 10000},
+                         {"split", "test"},
                          {"max_weight_norm", "inf"},
                          {"max_jacobian_norm", 4.0},
                          {"divergence", {{"step", 12}, {"what", "loss: nan"}}},
@@ -131,6 +135,12 @@ TEST(Document, HasEveryField) {
                            {"step", {50}},
                            {"tokens", {49}},
                            {"layers", {layer(1.5), layer("inf")}}}},
+                         {"start",
+                          {{"factor", 0.5},
+                           {"gain", {{0.25, 0.25}, {0.25, 0.25}}},
+                           {"weight_before", {{8, 8}, {8, 3.1235}}},
+                           {"weight", {{1, 1}, {1, 1}}},
+                           {"softmax", {{2, 2}, {2, 2}}}}},
                          {"points", 2},
                          {"shown", 2},
                          {"maps", nullptr}};
@@ -169,23 +179,38 @@ TEST(Document, ComparesTheRunsOfATask) {
   EXPECT_EQ(softmax["activation"], "softmax");
   EXPECT_EQ(softmax["best"], false);
   EXPECT_EQ(softmax["like_best"], false);
-  EXPECT_EQ(softmax["to_best"]["pairs"], 2);
-  EXPECT_NEAR(softmax["to_best"]["difference"].get<double>(), -0.2, 1e-9);
+  EXPECT_EQ(softmax["pairs"], 2);
   EXPECT_EQ(cubic["best"], true);
   EXPECT_EQ(cubic["like_best"], true);
-  EXPECT_EQ(cubic["to_best"], nullptr);
+  EXPECT_NEAR(cubic["difference"].get<double>(), 0.2, 1e-9);
+  EXPECT_EQ(comparison["intervals"]["count"], 1);
   EXPECT_EQ(cubic["finished"], 2);
   EXPECT_EQ(cubic["figure"]["count"], 2);
   EXPECT_EQ(cubic["pairs"], 2);
   EXPECT_EQ(cubic["max_weight_norm"], 16);
 }
 
+TEST(Document, HasWhatWasSearched) {
+  const TemporaryFolder folder;
+  write_small_run(folder / "c/softmax-seed2", finished_run("softmax", 2, 0.5));
+  write_small_run(folder / "c/x-seed2", finished_run("x", 2, 0.5));
+  EXPECT_EQ(document_of({folder / "c"})["grids"], Json::array());
+  const Json grid = {{"figure", "accuracy"},
+                     {"rows", {{{"activation", "softmax"}, {"chosen", 0}}}}};
+  write_text(folder / "c/grid.json", grid.dump());
+  EXPECT_EQ(document_of({folder / "c"})["grids"], Json::array({grid}));
+  EXPECT_EQ(document_of({folder / "c/x-seed2"})["grids"].size(), 1U);
+  for (const char* damaged : {"", "[]", "{}", "{\"rows\": []}", "{\"rows"}) {
+    write_text(folder / "c/grid.json", damaged);
+    EXPECT_EQ(document_of({folder / "c"})["grids"], Json::array()) << damaged;
+  }
+}
+
 TEST(Document, KeepsTasksApart) {
   const TemporaryFolder folder;
   run::RunInfo text = finished_run("softmax", 1, 0.5);
   text.task = "sotu";
-  text.accuracy.reset();
-  text.bits_per_byte = 2.5;
+  text.result = {.loss = 0.5, .bits_per_byte = 2.5};
   write_small_run(folder / "a", finished_run("softmax", 1, 0.5));
   write_small_run(folder / "b", text);
   const Json json = document_of({folder.path()});
@@ -218,7 +243,7 @@ TEST(Document, ARunThatGoesOnShowsItsLastStep) {
   run::RunInfo info = finished_run("softmax", 1, 0.5);
   info.state = run::RunState::kRunning;
   info.step = 20;
-  info.loss.reset();
+  info.result.reset();
   write_small_run(folder / "a", info);
   const Json json = document_of({folder / "a"});
   EXPECT_EQ(json["runs"][0]["step"], 100);
@@ -429,6 +454,12 @@ TEST(Document, TakesTheoryAndBench) {
   EXPECT_EQ(json["title"], "Mine");
   EXPECT_EQ(json["theory"], Json({{"claims", {1, "x"}}}));
   EXPECT_EQ(json["bench"], Json::array({Json({{"N", 16}})}));
+  options.title = "";
+  const Json alone = document_of({}, options);
+  EXPECT_EQ(alone["title"], "Theory and speed");
+  EXPECT_EQ(alone["runs"], Json::array());
+  EXPECT_EQ(alone["theory"], json["theory"]);
+  EXPECT_THROW(document_of({folder / "none"}, options), std::runtime_error);
 
   const auto flaw = [&](const std::string& text) {
     folder.write("theory.json", text);

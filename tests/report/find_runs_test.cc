@@ -51,6 +51,17 @@ TEST_F(FindRuns, AComparisonIsItsRuns) {
             (Names{"softmax-seed1", "softmax-seed2"}));
 }
 
+TEST_F(FindRuns, TheRunsOfASearchAreLeftOut) {
+  make("c/x-seed2");
+  make("c/grid/x-lr-1e-3-seed1");
+  EXPECT_EQ(names_of(find_runs({folder_ / "c"})),
+            (Names{"grid/x-lr-1e-3-seed1", "x-seed2"}));
+  folder_.write("c/grid.json", "{}");
+  EXPECT_EQ(names_of(find_runs({folder_ / "c"})), (Names{"x-seed2"}));
+  EXPECT_EQ(names_of(find_runs({folder_ / "c/grid"})),
+            (Names{"x-lr-1e-3-seed1"}));
+}
+
 TEST_F(FindRuns, AFolderOfComparisonsHasPathsForNames) {
   make("runs/b/x-seed1");
   make("runs/a/x-seed1");

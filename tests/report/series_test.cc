@@ -19,6 +19,7 @@ namespace series_test {
 using test::eval_line;
 using test::message_of;
 using test::norms_line;
+using test::start_line;
 using test::TemporaryFolder;
 using test::train_line;
 using test::write_text;
@@ -116,6 +117,57 @@ TEST(RunSeries, RefusesMoreNormsThanAnyModelHas) {
   EXPECT_EQ(series.norms()->table.total(), 1U);
 }
 
+TEST(RunSeries, TakesOneStart) {
+  RunSeries series;
+  EXPECT_EQ(series.start(), "");
+  series.add(start_line("inf"));
+  EXPECT_EQ(series.start(),
+            R"({"factor":0.5,"gain":[[0.25,0.25],[0.25,0.25]],)"
+            R"("weight_before":[[8,8],[8,"inf"]],"weight":[[1,1],[1,1]],)"
+            R"("softmax":[[2,2],[2,2]]})");
+  const std::string before = series.start();
+  EXPECT_EQ(message_of<base::JsonError>([&] { series.add(start_line(3)); }),
+            "a second start");
+  EXPECT_EQ(series.start(), before);
+}
+
+TEST(RunSeries, RefusesAStartThatIsNone) {
+  const auto flaw = [](const std::string& key, const base::Json& value) {
+    base::Json record = base::parse_json(start_line(3));
+    if (value.is_discarded()) {
+      record.erase(key);
+    } else {
+      record[key] = value;
+    }
+    RunSeries series;
+    const std::string message = message_of<base::JsonError>(
+        [&] { series.add(base::json_line(record)); });
+    EXPECT_EQ(series.start(), "");
+    return message;
+  };
+  const base::Json none(base::Json::value_t::discarded);
+  EXPECT_EQ(flaw("step", 1), "a start that is not at step 0");
+  EXPECT_EQ(flaw("factor", none), "\"factor\" is missing");
+  EXPECT_NE(flaw("factor", "much"), "");
+  for (const char* key : {"gain", "weight_before", "weight", "softmax"}) {
+    const std::string quoted = '"' + std::string(key) + '"';
+    EXPECT_EQ(flaw(key, none), quoted + " is missing");
+    EXPECT_EQ(flaw(key, 3), quoted + " is no list");
+    for (const char* value :
+         {"[[1,2]]", "[[1,2],[3]]", "[[1,2],[3,4],[5,6]]", "[[1,2],3]",
+          "[[1,2],[3,null]]", "[[1,2],[3,\"x\"]]", "[[1,2],[3,[4]]]"}) {
+      EXPECT_NE(flaw(key, base::parse_json(value)), "") << key << value;
+    }
+  }
+  RunSeries series;
+  EXPECT_NE(message_of<base::JsonError>([&] {
+              series.add(start_line(1, 100, 100));
+            }).find("more than"),
+            std::string::npos);
+  series.add(start_line(1, 32, 64));
+  EXPECT_NE(series.start(), "");
+}
+
 TEST(RunOfBytes, IsJsonWhateverTheBytesAre) {
   const std::string line = train_line(1, 1);
   for (const std::string& metrics :
@@ -125,6 +177,12 @@ TEST(RunOfBytes, IsJsonWhateverTheBytesAre) {
     EXPECT_EQ(json["maps"], nullptr);
     EXPECT_LE(json["points"].get<int>(), 1);
   }
+  const auto start_within = [](std::size_t budget) {
+    return base::parse_json(
+        test::run_of_bytes(start_line("nan", 4, 8), "{}", budget));
+  };
+  EXPECT_EQ(start_within(20'000)["start"]["weight_before"][3][7], "nan");
+  EXPECT_FALSE(start_within(3'000).contains("start"));
   const base::Json maps = test::small_maps(3, 2);
   EXPECT_EQ(base::parse_json(test::run_of_bytes(line, maps.dump()))["maps"],
             maps);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,26 +10,17 @@
 #include "base/json_text.h"
 #include "report/find_runs.h"
 #include "report/run_files.h"
+#include "support/message_of.h"
 #include "support/temporary_folder.h"
 #include "train/run/config.h"
 #include "train/run/records.h"
 
 namespace polyattn::report::test {
 
+using polyattn::test::message_of;
 using polyattn::test::read_text;
 using polyattn::test::TemporaryFolder;
 using polyattn::test::write_text;
-
-// The message of the exception of this type; empty if there is none.
-template <typename Error>
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 inline run::RunInfo finished_run(const std::string& activation,
                                  std::int64_t seed, double accuracy) {
@@ -50,8 +40,7 @@ inline run::RunInfo finished_run(const std::string& activation,
   info.train_seconds = 30;
   info.eval_seconds = 2;
   info.peak_mb = 400;
-  info.loss = 1 - accuracy;
-  info.accuracy = accuracy;
+  info.result = {.loss = 1 - accuracy, .accuracy = accuracy};
   info.tokens = 49;
   info.test_count = 10000;
   info.max_weight_norm = 16;
@@ -94,6 +83,23 @@ inline std::string norms_line(std::int64_t step, double value,
   record["weight_max"][layers - 1][heads - 1] = value;
   record["grad_norm"] = std::vector(layers, 0.25);
   record["weight_norm"] = std::vector(layers, 23.5);
+  return base::json_line(record);
+}
+
+// `value` is where it is looked for: weight_before of the last head.
+inline std::string start_line(const base::Json& value, std::size_t layers = 2,
+                              std::size_t heads = 2) {
+  const auto lists = [&](double number) {
+    return base::Json(std::vector(layers, std::vector(heads, number)));
+  };
+  base::Json record = {{"kind", "start"},
+                       {"step", 0},
+                       {"factor", 0.5},
+                       {"gain", lists(0.25)},
+                       {"weight_before", lists(8)},
+                       {"weight", lists(1)},
+                       {"softmax", lists(2)}};
+  record["weight_before"][layers - 1][heads - 1] = value;
   return base::json_line(record);
 }
 
