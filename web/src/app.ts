@@ -10,6 +10,7 @@ import { MapsSection } from './sections/maps';
 import { normsSection } from './sections/norms';
 import { resultSection } from './sections/result';
 import { runsSection } from './sections/runs';
+import { searchSection } from './sections/search';
 import { setupSection } from './sections/setup';
 import { theorySection } from './sections/theory';
 import { moment } from './text/format';
@@ -68,6 +69,7 @@ export class App {
     const runs = runsSection(this.context);
     const before = [
       resultSection(this.context),
+      searchSection(this.context),
       ...(report.live ? [runs] : []),
       setupSection(this.context),
     ];

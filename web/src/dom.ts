@@ -51,6 +51,28 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
+// A picture whose words a screen reader says.
+export function picture(
+  kind: string,
+  width: number,
+  height: number,
+  words: string,
+  ...children: Child[]
+): SVGSVGElement {
+  return svg(
+    'svg',
+    {
+      class: kind,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: 'img',
+      'aria-label': words,
+    },
+    ...children,
+  );
+}
+
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);

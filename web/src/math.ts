@@ -2,6 +2,7 @@
 import katex from 'katex';
 import { h } from './dom';
 import { formulaTex } from './text/formula';
+import { splitVariant } from './text/variant';
 
 const options = {
   throwOnError: true,
@@ -32,7 +33,13 @@ function rendered(tex: string, output: 'html' | 'htmlAndMathml'): HTMLElement {
 
 // An activation as someone typed it. That is also what a screen reader says: it is
 // the name that the reader of a report knows.
-export function formula(activation: string): HTMLElement {
+export function formula(name: string): HTMLElement {
+  const [activation, variant] = splitVariant(name);
+  if (variant === '') return bareFormula(activation);
+  return h('span', null, bareFormula(activation), ' ', h('code', null, `{${variant}}`));
+}
+
+function bareFormula(activation: string): HTMLElement {
   const tex = formulaTex(activation);
   if (tex !== null) {
     try {

@@ -2,6 +2,7 @@
 // JSON that C++ writes. NaN stands for a number that is not there.
 
 export type Figure = 'accuracy' | 'bits_per_byte' | 'loss';
+export type Split = 'test' | 'validation';
 export type RunState = 'running' | 'finished' | 'diverged' | 'interrupted';
 
 export interface Sample {
@@ -11,7 +12,7 @@ export interface Sample {
 }
 
 export interface Row {
-  activation: string;
+  activation: string; // with its variant, x^3{model.start=plain}
   finished: number;
   diverged: number;
   other: number;
@@ -23,7 +24,7 @@ export interface Row {
   maxJacobianNorm: number;
   pairs: number;
   difference: number;
-  halfWidth: number;
+  halfWidth: number; // NaN if there is no interval
   best: boolean;
   likeBest: boolean;
 }
@@ -33,10 +34,34 @@ export interface Comparison {
   figure: Figure;
   tokens: number;
   testCount: number;
+  split: Split;
   baseline: string;
+  intervals: string; // what they are, in a few words; '' if there are none
   verdict: string;
   cautions: string[];
   rows: Row[];
+}
+
+// A setting of a search, for one activation.
+export interface GridCell {
+  values: string[]; // of the keys
+  figure: Sample; // a count of 0: a seed diverged
+  diverged: number;
+}
+
+export interface GridRow {
+  activation: string;
+  cells: GridCell[];
+  chosen: number; // of the cells; NaN if none is
+}
+
+export interface Grid {
+  task: string;
+  figure: Figure;
+  validation: number; // share of the training data
+  seeds: number;
+  keys: string[];
+  rows: GridRow[];
 }
 
 // Parallel arrays: as long as step.
@@ -77,6 +102,19 @@ export interface NormSeries {
   step: Float64Array;
   tokens: Float64Array;
   layers: LayerNorms[];
+}
+
+// Norms of a head before the first step, where its scores were scaled.
+export interface HeadStart {
+  gain: number; // of the scores
+  before: number; // the norm as drawn
+  after: number; // as training began
+  softmax: number; // of softmax on these scores
+}
+
+export interface Start {
+  factor: number; // of softmax's norm, as asked for
+  layers: HeadStart[][];
 }
 
 export interface Picture {
@@ -138,6 +176,7 @@ export interface Run {
   train: TrainSeries;
   evaluation: EvalSeries;
   norms: NormSeries;
+  start: Start | null;
   updated: string; // when a record was last written
   maps: Maps | null;
 }
@@ -223,6 +262,7 @@ export interface Report {
   title: string;
   verdict: string;
   comparisons: Comparison[];
+  grids: Grid[];
   runs: Run[];
   theory: Theory | null;
   bench: Bench | null;

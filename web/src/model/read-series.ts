@@ -1,5 +1,13 @@
 // The curves of a run.
-import type { EvalSeries, HeadNorms, LayerNorms, NormSeries, TrainSeries } from './document';
+import type {
+  EvalSeries,
+  HeadNorms,
+  HeadStart,
+  LayerNorms,
+  NormSeries,
+  Start,
+  TrainSeries,
+} from './document';
 import { fields, list, number, numbers } from './values';
 
 // Records that there were, which cannot be fewer than there are.
@@ -64,4 +72,23 @@ export function readNormSeries(value: unknown): NormSeries {
     tokens: numbers(norms.tokens, step.length),
     layers,
   };
+}
+
+// Lists by layer and head; those of the gains say how many there are.
+export function readStart(value: unknown): Start | null {
+  const start = fields(value);
+  const layers = list(start.gain).map((gains, layer): HeadStart[] => {
+    const row = (name: string) => numbers(list(start[name])[layer], list(gains).length);
+    const before = row('weight_before');
+    const after = row('weight');
+    const softmax = row('softmax');
+    return Array.from(row('gain'), (gain, head) => ({
+      gain,
+      before: before[head],
+      after: after[head],
+      softmax: softmax[head],
+    }));
+  });
+  const isThere = layers.some((heads) => heads.length > 0);
+  return isThere ? { factor: number(start.factor), layers } : null;
 }

@@ -1,10 +1,13 @@
 // Makes a Report of the JSON that C++ writes. Only what the page cannot do
 // without is an error.
-import type { Comparison, Figure, Report, Row, Run, RunState, Sample } from './document';
+import { withVariant } from '../text/variant';
+import type { Comparison, Report, Row, Run, RunState } from './document';
 import { alignNames } from './names';
 import { readBench, readTheory } from './read-extras';
+import { readGrid } from './read-grids';
 import { readMaps } from './read-maps';
-import { readEvalSeries, readNormSeries, readTrainSeries } from './read-series';
+import { readFigure, readSample } from './read-parts';
+import { readEvalSeries, readNormSeries, readStart, readTrainSeries } from './read-series';
 import { fields, list, number, numberOrNull, text, texts } from './values';
 
 export const schema = 1;
@@ -21,21 +24,11 @@ export class DocumentError extends Error {
 }
 
 const states: readonly string[] = ['running', 'finished', 'diverged', 'interrupted'];
-const figures: readonly string[] = ['accuracy', 'bits_per_byte', 'loss'];
-
-function readSample(value: unknown): Sample {
-  const sample = fields(value);
-  return {
-    mean: number(sample.mean),
-    deviation: number(sample.deviation),
-    count: number(sample.count) || 0,
-  };
-}
 
 function readRow(value: unknown): Row {
   const row = fields(value);
   return {
-    activation: text(row.activation),
+    activation: withVariant(text(row.activation), text(row.variant)),
     finished: number(row.finished) || 0,
     diverged: number(row.diverged) || 0,
     other: number(row.other) || 0,
@@ -55,13 +48,14 @@ function readRow(value: unknown): Row {
 
 function readComparison(value: unknown): Comparison {
   const comparison = fields(value);
-  const figure = text(comparison.figure);
   return {
     task: text(comparison.task),
-    figure: (figures.includes(figure) ? figure : 'loss') as Figure,
+    figure: readFigure(comparison.figure),
     tokens: number(comparison.tokens),
     testCount: number(comparison.test_count),
+    split: comparison.split === 'validation' ? 'validation' : 'test',
     baseline: text(comparison.baseline),
+    intervals: text(fields(comparison.intervals).note),
     verdict: text(comparison.verdict),
     cautions: texts(comparison.cautions),
     rows: list(comparison.rows).map(readRow),
@@ -80,7 +74,7 @@ function readRun(value: unknown): Run {
   return {
     name: text(run.name),
     task: text(run.task),
-    activation: text(run.activation),
+    activation: withVariant(text(run.activation), text(run.variant)),
     seed: number(run.seed),
     state: (states.includes(state) ? state : 'interrupted') as RunState,
     step: number(run.step),
@@ -106,6 +100,7 @@ function readRun(value: unknown): Run {
     train: readTrainSeries(run.train, run.points),
     evaluation: readEvalSeries(run.eval),
     norms: readNormSeries(run.norms),
+    start: readStart(run.start),
     updated: text(run.updated),
     maps: readMaps(run.maps),
   };
@@ -145,6 +140,7 @@ export function readReport(value: unknown): Report {
     title: text(document.title),
     verdict: text(document.verdict),
     comparisons,
+    grids: list(document.grids).map(readGrid),
     runs,
     theory: readTheory(document.theory),
     bench: readBench(document.bench),

@@ -1,5 +1,5 @@
 // Ratios of polyattn bench as dots with their quartiles, beside their goals.
-import { svg } from '../dom';
+import { picture, svg } from '../dom';
 import type { BenchRow } from '../model/document';
 import { fixed, significant } from '../text/format';
 
@@ -35,16 +35,11 @@ export function dotPlot(row: BenchRow, range: [number, number]): SVGSVGElement |
         })
       : null;
   const words = `${shown(row, median)}${row.goal === null ? '' : `, goal ${shown(row, row.goal)}`}`;
-  return svg(
-    'svg',
-    {
-      class: 'dots',
-      viewBox: `0 0 ${width} ${height}`,
-      width,
-      height,
-      role: 'img',
-      'aria-label': words,
-    },
+  return picture(
+    'dots',
+    width,
+    height,
+    words,
     svg('line', { x1: place(1), x2: place(1), y1: 0, y2: height, class: 'one' }),
     goal,
     whisker,

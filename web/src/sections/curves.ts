@@ -12,7 +12,7 @@ import {
   type Pick,
 } from '../curves/metrics';
 import { fill, h } from '../dom';
-import type { Figure } from '../model/document';
+import type { Figure, Split } from '../model/document';
 import { comparisonOf, taskRuns, type Context, type Section } from '../view/context';
 import { currentAxis } from './axis';
 
@@ -24,32 +24,33 @@ interface Curve {
   pick: Pick;
 }
 
-const figureCurves: Record<Figure, Curve | null> = {
-  accuracy: {
-    id: 'accuracy',
-    title: 'Test accuracy, %',
-    about: 'Share of the test set that is classified correctly.',
-    log: false,
-    pick: evalFigure('accuracy'),
-  },
-  bits_per_byte: {
-    id: 'bits-per-byte',
-    title: 'Test bits per byte',
-    about: 'Mean cross-entropy of the next byte on the test set, over ln 2. Lower is better.',
-    log: false,
-    pick: evalFigure('bits_per_byte'),
-  },
-  loss: null,
-};
-
-const curves: Curve[] = [
-  {
+// Of evaluations: the figure that counts, and the loss.
+function evaluationCurves(figure: Figure, split: Split): Curve[] {
+  const title = split === 'test' ? 'Test' : 'Validation';
+  const loss: Curve = {
     id: 'test-loss',
-    title: 'Test loss',
-    about: 'Cross-entropy on the whole test set.',
+    title: `${title} loss`,
+    about: `Cross-entropy on the whole ${split} set.`,
     log: false,
     pick: evalLoss,
-  },
+  };
+  if (figure === 'loss') return [loss];
+  const first = {
+    accuracy: {
+      id: 'accuracy',
+      title: `${title} accuracy, %`,
+      about: `Share of the ${split} set that is classified correctly.`,
+    },
+    bits_per_byte: {
+      id: 'bits-per-byte',
+      title: `${title} bits per byte`,
+      about: `Mean cross-entropy of the next byte on the ${split} set, over ln 2. Lower is better.`,
+    },
+  }[figure];
+  return [{ ...first, log: false, pick: evalFigure(figure) }, loss];
+}
+
+const curves: Curve[] = [
   {
     id: 'train-loss',
     title: 'Training loss',
@@ -108,12 +109,11 @@ export function curvesSection(context: Context, group: ChartGroup): Section {
     grid,
   );
   let cards: ChartCard[] = [];
-  let built: Figure | null = null;
-  const build = (figure: Figure) => {
-    built = figure;
+  let built = '';
+  const build = (figure: Figure, split: Split) => {
+    built = `${figure} ${split}`;
     for (const card of cards) card.remove();
-    const first = figureCurves[figure];
-    const chosen = first === null ? curves : [first, ...curves];
+    const chosen = [...evaluationCurves(figure, split), ...curves];
     cards = chosen.map(
       (curve) => new ChartCard(context, group, () => currentAxis(context), specOf(curve)),
     );
@@ -125,7 +125,8 @@ export function curvesSection(context: Context, group: ChartGroup): Section {
   context.theme.subscribe(() => cards.forEach((card) => card.restyle()));
   const update = () => {
     const figure = figureOf(context);
-    if (figure !== built) build(figure);
+    const split = comparisonOf(context.report, context.store.get().task)?.split ?? 'test';
+    if (`${figure} ${split}` !== built) build(figure, split);
     for (const card of cards) card.update();
   };
   const present = () =>

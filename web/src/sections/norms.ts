@@ -10,6 +10,7 @@ import { currentAxis } from './axis';
 import { LayerPanel } from './layers';
 import { pickOf, quantities, type Quantity } from './quantities';
 import { references } from './references';
+import { StartPanel } from './start';
 
 function specOf(context: Context, quantity: Quantity): ChartSpec {
   const { id, title, tex, short, about } = quantity;
@@ -69,6 +70,7 @@ export function normsSection(context: Context, group: ChartGroup): Section {
       new ChartCard(context, group, () => currentAxis(context), specOf(context, quantity)),
   );
   const layers = new LayerPanel(context, group);
+  const start = new StartPanel(context);
   const lead = h(
     'p',
     { class: 'lead' },
@@ -86,6 +88,7 @@ export function normsSection(context: Context, group: ChartGroup): Section {
       cards.map((card) => card.element),
     ),
     layers.element,
+    start.element,
   );
   let shape = '';
   const update = () => {
@@ -94,6 +97,7 @@ export function normsSection(context: Context, group: ChartGroup): Section {
     shape = next;
     for (const card of cards) card.update();
     layers.update();
+    start.update();
   };
   context.theme.subscribe(() => {
     for (const card of cards) card.restyle();

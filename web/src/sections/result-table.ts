@@ -18,6 +18,7 @@ import {
 } from '../text/format';
 import type { Context } from '../view/context';
 import { swatch } from '../view/swatch';
+import { chosenSetting } from './grid-cells';
 import { seedStrip, stripScale, type StripScale } from './strip';
 
 function sampleText(row: Row, figure: Figure): Child {
@@ -33,10 +34,9 @@ function differenceText(row: Row, comparison: Comparison): Child {
   if (row.pairs === 0) return '–';
   const factor = figureFactor(comparison.figure);
   const text = (value: number) => signed(value * factor, figureDecimals(comparison.figure));
-  const interval =
-    row.pairs > 1
-      ? `${text(row.difference - row.halfWidth)} to ${text(row.difference + row.halfWidth)}`
-      : 'one seed';
+  const interval = Number.isNaN(row.halfWidth)
+    ? 'one seed'
+    : `${text(row.difference - row.halfWidth)} to ${text(row.difference + row.halfWidth)}`;
   return [text(row.difference), h('span', { class: 'under' }, interval)];
 }
 
@@ -86,6 +86,7 @@ function rowElement(
 ): HTMLElement {
   const { figure, tokens } = comparison;
   const values = seedValues(context, comparison, row.activation);
+  const setting = chosenSetting(context.report.grids, comparison.task, row.activation);
   const name = h(
     'th',
     { scope: 'row' },
@@ -96,6 +97,7 @@ function rowElement(
       formula(row.activation),
     ),
     badge(row),
+    setting === '' ? null : h('span', { class: 'under' }, setting),
   );
   const cells: Child[] = [
     h('span', { class: 'figure' }, sampleText(row, figure)),
@@ -139,7 +141,7 @@ function headings(comparison: Comparison): Child[] {
 // What the columns mean; below the last table only.
 function explanation(): Child[] {
   return [
-    '± is the standard deviation over the seeds. ★ has the best mean; ≈ cannot be told from it, because the 95 % interval of the difference, taken seed by seed, contains 0. Intervals below a difference are such intervals. Time is that of training, memory the largest. ',
+    '± is the standard deviation over the seeds. Differences are taken seed by seed. ★ has the best mean; ≈ marks those without a significant difference to it: the best activation is among ★ and ≈ with 95 % confidence. Time is that of training, memory the largest. ',
     math('\\lVert A\\rVert'),
     ' and ',
     math("\\lVert A'\\rVert"),
@@ -149,12 +151,16 @@ function explanation(): Child[] {
 
 function circumstances(comparison: Comparison): string {
   const tests =
-    comparison.testCount > 0 ? ` on ${plural(comparison.testCount, 'test example')}` : '';
+    comparison.testCount > 0
+      ? ` on ${plural(comparison.testCount, `${comparison.split} example`)}`
+      : '';
   const root =
     comparison.tokens > 0
       ? `; N = ${integer(comparison.tokens)} tokens, √N = ${significant(Math.sqrt(comparison.tokens))}`
       : '';
-  return `After the last step${tests}${root}. `;
+  const intervals =
+    comparison.intervals === '' ? '' : `Below differences: ${comparison.intervals}. `;
+  return `After the last step${tests}${root}. ${intervals}`;
 }
 
 // Best first; those without a figure last.

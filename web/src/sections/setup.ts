@@ -5,6 +5,7 @@ import { math } from '../math';
 import type { Run } from '../model/document';
 import { differences, readConfig, type Config } from '../text/config';
 import { duration, integer, moment, plural } from '../text/format';
+import { variantKeys } from '../text/variant';
 import { tasksOf, type Context, type Section } from '../view/context';
 
 type Fact = [string, Child];
@@ -119,7 +120,7 @@ function facts(runs: Run[], task: string, generated: string): Fact[] {
 function differingKeys(runs: Run[]): HTMLElement | null {
   const found = differences(
     runs.map((run) => readConfig(run.config)),
-    ['model.activation', 'train.seed'],
+    ['model.activation', 'train.seed', ...variantKeys(runs.map((run) => run.activation))],
   );
   if (found.length === 0) return null;
   const items = found.map(({ key, values }) =>
@@ -133,7 +134,7 @@ function differingKeys(runs: Run[]): HTMLElement | null {
   return h(
     'div',
     { class: 'cautions' },
-    h('strong', null, 'Beside activation and seed, the configs of these runs differ in'),
+    h('strong', null, 'Beside activation, variant and seed, the configs of these runs differ in'),
     h('ul', null, items),
   );
 }

@@ -1,5 +1,5 @@
 // The seeds of an activation as dots on a line that all activations share.
-import { svg } from '../dom';
+import { picture, svg } from '../dom';
 import type { Figure } from '../model/document';
 import { figureText } from '../text/format';
 
@@ -56,19 +56,5 @@ export function seedStrip(
           'stroke-width': 2,
         })
       : null;
-  return svg(
-    'svg',
-    {
-      class: 'strip',
-      viewBox: `0 0 ${width} ${height}`,
-      width,
-      height,
-      role: 'img',
-      'aria-label': words,
-    },
-    svg('title', {}, words),
-    axis,
-    dots,
-    tick,
-  );
+  return picture('strip', width, height, words, svg('title', {}, words), axis, dots, tick);
 }

@@ -52,6 +52,9 @@ describe('values', () => {
       expect(line?.includes('≈'), row.activation).toBe(!row.best && row.like_best);
     }
     expect(await page.locator('#verdict').textContent()).toContain(document.verdict.slice(-30));
+    expect(await page.locator('.table-foot .notes').first().textContent()).toContain(
+      comparison.intervals.note,
+    );
     await page.context().close();
   });
 
@@ -95,6 +98,23 @@ describe('values', () => {
     await page.context().close();
   });
 
+  it('of a search are those of the document, and what was chosen is marked', async () => {
+    const { page, document } = await chromium.open('searched');
+    const rows = await page
+      .locator('#search tbody tr')
+      .evaluateAll((all) => all.map((row) => row.textContent ?? ''));
+    expect(rows).toHaveLength(6);
+    const [softmax, cubic] = document.grids[0].rows;
+    rows.forEach((row, i) => {
+      expect(row).toContain(figureText('accuracy', softmax.cells[i].figure.mean));
+      const marks = row.split('★ chosen').length - 1;
+      expect(marks).toBe(Number(i === softmax.chosen) + Number(i === cubic.chosen));
+    });
+    expect(rows[4]).toContain('✕ diverged');
+    expect(await page.locator('table.result tbody').textContent()).toContain('train.lr=2e-3');
+    await page.context().close();
+  });
+
   it('of norms follow the choice of layer, head and scale', async () => {
     const { page, document } = await chromium.open('small');
     const head = (layer: number, index: number) =>
@@ -117,6 +137,27 @@ describe('values', () => {
       `softmax ${significant((a + b) / 14, 4)}`,
     );
     expect(await page.locator('.cards.small .card').count()).toBe(2);
+    await page.context().close();
+  });
+
+  it('of the start follow the activations that are shown', async () => {
+    const { page } = await chromium.open('started');
+    const panel = page.getByRole('group', { name: 'How it started' });
+    expect(await panel.locator('tbody').count()).toBe(2);
+    expect(await panel.textContent()).toContain('0.3 to 1 times softmax’s');
+    await panel.getByText('Numbers by head').click();
+    await panel.locator('details tbody').first().waitFor();
+    expect(await panel.locator('details tr').count()).toBe(1 + 2 * (1 + 4));
+    const { name, text } = await downloadText(page, () =>
+      panel.getByRole('button', { name: /Download CSV/ }).click(),
+    );
+    expect(name).toBe('how-it-started.csv');
+    expect(text.trimEnd().split('\r\n')).toHaveLength(1 + 4 * 4);
+    await page.getByRole('button', { name: 'Show x^2/sqrt(N)' }).click();
+    await panel.locator('.dots').nth(2).waitFor({ state: 'detached' });
+    expect(await panel.textContent()).toContain('starts at softmax’s');
+    await page.getByRole('button', { name: 'Show x^3/sqrt(N)' }).click();
+    await panel.waitFor({ state: 'hidden' });
     await page.context().close();
   });
 

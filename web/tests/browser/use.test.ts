@@ -198,6 +198,9 @@ describe('everyone', () => {
     ['text', 'dark'],
     ['mixed', 'light'],
     ['linear', 'dark'],
+    ['searched', 'light'],
+    ['searched', 'dark'],
+    ['started', 'dark'],
   ] as const)('can use %s in %s: axe finds nothing serious', async (name, colorScheme) => {
     const { page } = await chromium.open(name, { colorScheme });
     await showAll(page);
@@ -205,7 +208,7 @@ describe('everyone', () => {
     await page.context().close();
   });
 
-  it.each(['usual', 'text', 'mixed', 'hostile'])(
+  it.each(['usual', 'text', 'mixed', 'hostile', 'started'])(
     'can read %s on a phone: nothing is wider than the screen',
     async (name) => {
       const { page } = await chromium.open(name, { viewport: { width: 375, height: 700 } });

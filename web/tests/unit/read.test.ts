@@ -99,6 +99,24 @@ describe('readReport', () => {
     ]);
   });
 
+  it('takes intervals as they are written, and none for none', () => {
+    const { comparisons } = readReport({
+      schema: 1,
+      comparisons: [
+        {
+          intervals: { note: '95 % intervals, all at once' },
+          rows: [
+            { pairs: 2, difference: -0.1, half_width: 0.05 },
+            { pairs: 1, difference: -0.1, half_width: null },
+          ],
+        },
+        { intervals: null },
+      ],
+    });
+    expect(comparisons.map((one) => one.intervals)).toEqual(['95 % intervals, all at once', '']);
+    expect(comparisons[0].rows.map((row) => row.halfWidth)).toEqual([0.05, NaN]);
+  });
+
   it('cuts arrays to the steps they stand beside', () => {
     const report = readReport({
       schema: 1,
