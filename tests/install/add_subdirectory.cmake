@@ -6,7 +6,7 @@ set(build ${BINARY_DIR}/add_subdirectory/build)
 build_and_run(${CMAKE_CURRENT_LIST_DIR}/add_subdirectory ${build}
   -D BUILD_SHARED_LIBS=${SHARED}
   -D CMAKE_BUILD_TYPE=Release
-  -D CMAKE_CXX_FLAGS_RELEASE=-O1
+  -D CMAKE_CXX_FLAGS_RELEASE=-O0
   -D POLYATTN_FEW_TARGETS=ON
   -D POLYATTN_INSTALL=ON
   -D POLYATTN_OPENMP=${OPENMP}
