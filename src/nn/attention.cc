@@ -8,6 +8,7 @@
 
 #include "nn/attention_checks.h"
 #include "nn/center_values.h"
+#include "nn/norm_clamp.h"
 #include "nn/split_rows.h"
 
 namespace polyattn::nn {
@@ -202,13 +203,41 @@ torch::Tensor AttentionImpl::weighted(Heads heads, const torch::Tensor& mask,
   if (coefficients.defined()) call.coefficients(coefficients);
   if (before_weights_) heads.q = before_weights_(heads.q, heads.k, call);
   look_closer(heads, call);
-  if (!watching_) {
-    return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
-                     : polyattn::attention(heads.q, heads.k, heads.v, call);
+  torch::Tensor o;
+  if (watching_) {
+    auto result =
+        polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
+    norms_ = std::move(result.norms);
+    o = result.output;
+  } else {
+    o = other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
+                  : polyattn::attention(heads.q, heads.k, heads.v, call);
   }
-  auto result = polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
-  norms_ = std::move(result.norms);
-  return result.output;
+  return options.norm_clamp() == "none" ? o : clamped(heads, call, o);
+}
+
+// What is watched follows the weights; the Jacobian is that of A for a factor
+// that stays as it is.
+torch::Tensor AttentionImpl::clamped(const Heads& heads,
+                                     const polyattn::AttentionOptions& call,
+                                     const torch::Tensor& o) {
+  const bool penalty = options.norm_clamp() == "penalty";
+  norm_penalty_ = torch::Tensor();
+  if (penalty && !is_training()) return o;
+  const torch::Tensor excess =
+      log_norm_excess(heads.q, heads.k, call, options.norm_factor());
+  if (penalty) {
+    norm_penalty_ = excess.square().mean();
+    return o;
+  }
+  const torch::Tensor gain = (-excess).exp();
+  const torch::Tensor gains = gain.unsqueeze(-1).unsqueeze(-1);
+  if (norms_) {
+    norms_->weight = norms_->weight * gain.detach();
+    norms_->jacobian = norms_->jacobian * gain.detach();
+  }
+  if (weights_.defined()) weights_ = weights_ * gains;
+  return o * gains.to(o.scalar_type());
 }
 
 torch::Tensor AttentionImpl::centered(const Heads& heads,

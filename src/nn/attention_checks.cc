@@ -1,5 +1,7 @@
 #include "nn/attention_checks.h"
 
+#include <cmath>
+
 #include "nn/choice.h"
 
 namespace polyattn::nn {
@@ -39,11 +41,23 @@ void check_short_conv(const AttentionOptions& o) {
   TORCH_CHECK(!o.causal(), "[Attention] a short_conv on a grid is not causal");
 }
 
+void check_norm_clamp(const AttentionOptions& o) {
+  check_choice("Attention", "norm_clamp", o.norm_clamp(),
+               {"none", "rescale", "penalty"});
+  TORCH_CHECK(o.norm_factor() > 0 && std::isfinite(o.norm_factor()),
+              "[Attention] norm_factor ", o.norm_factor(),
+              " is no finite number above 0");
+  TORCH_CHECK(o.norm_clamp() == "none" || !o.causal(),
+              "[Attention] norm_clamp ", o.norm_clamp(),
+              " is not causal: the norm of the matrix holds all rows");
+}
+
 }  // namespace
 
 void check_attention_options(const AttentionOptions& options) {
   check_sizes(options);
   check_short_conv(options);
+  check_norm_clamp(options);
   const Activation activation = parse(options.activation());
   check_choice("Attention", "qk_norm", options.qk_norm(),
                {"none", "layer", "rms"});

@@ -21,6 +21,8 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
       .output_gate(model.output_gate)
       .center_values(model.center_values)
       .short_conv(model.short_conv)
+      .norm_clamp(model.norm_clamp)
+      .norm_factor(model.norm_factor)
       .dropout(model.attention_dropout);
   if (model.kv_heads > 0) attention.kv_heads(model.kv_heads);
   block.norm(model.norm).dropout(model.dropout);

@@ -5,10 +5,23 @@
 
 #include <cmath>
 
+#include "polyattn/nn/attention.h"
 #include "train/random.h"
 #include "train/schedule.h"
 
 namespace polyattn::train {
+namespace {
+
+// Of model.norm_clamp = "penalty": the mean over the layers.
+torch::Tensor norm_penalty(torch::nn::Module& module) {
+  std::vector<torch::Tensor> penalties;
+  for (const nn::AttentionImpl* layer : nn::attention_layers(module)) {
+    penalties.push_back(layer->norm_penalty());
+  }
+  return torch::stack(penalties).mean();
+}
+
+}  // namespace
 
 Autocast::Autocast(const std::string& kind) : on_(kind == "bf16") {
   if (!on_) return;
@@ -38,6 +51,10 @@ double Stepper::accumulate(const std::vector<Batch>& batches, std::int64_t step,
           loss_of(network_.logits(batch), batch, config_.train.label_smoothing);
     }
     sum += share * loss.item<double>();
+    if (config_.model.norm_clamp == "penalty") {
+      loss =
+          loss + config_.train.norm_penalty * norm_penalty(network_.module());
+    }
     (batches.size() == 1 ? loss : loss * share).backward();
     if (watch != nullptr) watch->add_batch();
   }

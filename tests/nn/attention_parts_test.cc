@@ -1,6 +1,7 @@
 // The optional parts of nn::Attention, alone and together, against the plain
 // definition in explicit matrices: values, first and second derivatives, masks,
 // and decoding with either cache.
+#include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "nn/plain_conv.h"
 #include "nn/support.h"
 #include "polyattn/nn/attention.h"
+#include "support/message_of.h"
 
 namespace polyattn::nn {
 namespace attention_parts_test {
@@ -31,6 +33,20 @@ torch::Tensor heads_of(AttentionImpl& a, const torch::Tensor& rows) {
       .repeat_interleave(a.options.heads() / heads, 1);
 }
 
+// Of each matrix: [B, H, 1, 1].
+torch::Tensor frobenius(const torch::Tensor& weights) {
+  return weights.square().sum({2, 3}, true).sqrt();
+}
+
+torch::Tensor target_norm(AttentionImpl& a, const torch::Tensor& scores,
+                          const torch::Tensor& visible) {
+  const auto hidden = visible.expand_as(scores).logical_not();
+  const auto exp = scores.exp().masked_fill(hidden, 0);
+  const auto sums = exp.sum(-1, true);
+  return a.options.norm_factor() *
+         frobenius(exp / sums.masked_fill(sums.eq(0), 1));
+}
+
 // x^3/sqrt(N) with every matrix written out; visible: bool [B, H, N, N].
 torch::Tensor plain(AttentionImpl& a, const torch::Tensor& x,
                     const torch::Tensor& visible) {
@@ -49,7 +65,10 @@ torch::Tensor plain(AttentionImpl& a, const torch::Tensor& x,
                       std::sqrt(static_cast<double>(a.head_dim()));
   const auto seen = visible.to(torch::kDouble);
   const auto count = seen.sum(-1, true).clamp_min(1);
-  const auto weights = scores.pow(3) / count.sqrt() * seen;
+  auto weights = scores.pow(3) / count.sqrt() * seen;
+  if (a.options.norm_clamp() == "rescale") {
+    weights = weights * target_norm(a, scores, visible) / frobenius(weights);
+  }
   auto o = torch::matmul(weights, v);
   if (a.options.center_values()) {
     const auto mean = (torch::matmul(seen, v) / count).unsqueeze(-2);
@@ -174,6 +193,110 @@ TEST(AttentionParts, ValuesAreCentredOverWhatIsSeen) {
                         mask, seen.logical_and(lower(6, causal)));
     }
   }
+}
+
+TEST(AttentionParts, ClampedNormsAreTheirDefinition) {
+  torch::manual_seed(7);
+  for (const bool centered : {false, true}) {
+    Attention attention =
+        make(small(false).norm_clamp("rescale").norm_factor(0.3).center_values(
+            centered));
+    expect_definition(*attention, random_rows({2, 7, 12}).requires_grad_(), {},
+                      lower(7, false));
+    for (const torch::Tensor& mask : masks()) {
+      SCOPED_TRACE(c10::str(mask.sizes(), centered ? " centred" : ""));
+      const auto seen =
+          mask.scalar_type() == torch::kBool ? mask : mask.ne(-INFINITY);
+      expect_definition(*attention, random_rows({2, 6, 12}).requires_grad_(),
+                        mask, seen.logical_and(lower(6, false)));
+    }
+  }
+}
+
+TEST(AttentionParts, ClampedNormsAreThoseThatAreWatched) {
+  torch::manual_seed(8);
+  for (const char* formula : {"softmax", "x^3/sqrt(N)", "sigmoid", "relu/N"}) {
+    SCOPED_TRACE(formula);
+    Attention attention = make(small(false).activation(formula));
+    attention->watch_other("softmax");
+    attention->watch_norms(true);
+    attention->watch_weights(true);
+    const auto x = random_rows({2, 7, 12});
+    attention->forward(x);
+    const auto jacobian = attention->norms()->jacobian;
+    const auto gain =
+        3 * attention->other_norms()->weight / attention->norms()->weight;
+    attention->options.norm_clamp("rescale").norm_factor(3);
+    attention->forward(x);
+    EXPECT_SAME(attention->norms()->weight,
+                3 * attention->other_norms()->weight);
+    EXPECT_SAME(attention->norms()->weight,
+                frobenius(attention->weights()).flatten(1));
+    EXPECT_SAME(attention->norms()->jacobian, jacobian * gain);
+  }
+}
+
+TEST(AttentionParts, PenaltyIsTheSquareOfTheLogarithm) {
+  torch::manual_seed(9);
+  Attention attention = make(small(false).norm_clamp("penalty").norm_factor(2));
+  const auto x = random_rows({2, 7, 12}).requires_grad_();
+  Attention free = make(small(false));
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : free->named_parameters())
+      parameter.value().copy_(attention->named_parameters()[parameter.key()]);
+  }
+  EXPECT_SAME(attention->forward(x), free->forward(x));
+  const auto parts = torch::linear(x, free->in_proj_weight, free->in_proj_bias)
+                         .split_with_sizes({12, 6, 6}, -1);
+  const auto scores = torch::matmul(heads_of(*free, parts[0]),
+                                    heads_of(*free, parts[1]).transpose(2, 3)) /
+                      std::sqrt(3.0);
+  const auto own = frobenius(scores.pow(3) / std::sqrt(7.0));
+  const auto expected = (own / target_norm(*attention, scores, lower(7, false)))
+                            .log()
+                            .square()
+                            .mean();
+  EXPECT_SAME(attention->norm_penalty(), expected);
+  const auto by = [&](const torch::Tensor& y, const torch::Tensor& p) {
+    return torch::autograd::grad({y}, {p, x}, {}, true);
+  };
+  const auto actual = by(attention->norm_penalty(), attention->in_proj_weight);
+  const auto wanted = by(expected, free->in_proj_weight);
+  EXPECT_SAME(actual[0], wanted[0]);
+  EXPECT_SAME(actual[1], wanted[1]);
+  attention->eval();
+  attention->forward(x);
+  EXPECT_FALSE(attention->norm_penalty().defined());
+}
+
+TEST(AttentionParts, WeightsOfZeroAreNotClamped) {
+  for (const char* clamp : {"rescale", "penalty"}) {
+    Attention attention = make(small(false).norm_clamp(clamp).bias(false));
+    const auto x = torch::zeros({1, 5, 12}, torch::kDouble).requires_grad_();
+    auto loss = attention->forward(x).sum();
+    if (attention->norm_penalty().defined())
+      loss = loss + attention->norm_penalty();
+    loss.backward();
+    EXPECT_EQ(loss.item<double>(), 0);
+    EXPECT_TRUE(
+        torch::isfinite(attention->in_proj_weight.grad()).all().item<bool>());
+    EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
+  }
+}
+
+TEST(AttentionParts, ClampsThatMakeNoSenseAreRefused) {
+  const auto refusal = [](const AttentionOptions& options) {
+    return test::message_of<c10::Error>([&] { Attention{options}; });
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(
+      refusal(small(false).norm_clamp("hold")),
+      HasSubstr("norm_clamp \"hold\" is none of none, rescale, penalty"));
+  EXPECT_THAT(refusal(small(false).norm_factor(0)),
+              HasSubstr("norm_factor 0 is no finite number above 0"));
+  EXPECT_THAT(refusal(small(true).norm_clamp("rescale")),
+              HasSubstr("norm_clamp rescale is not causal"));
 }
 
 // Where f32 has loops of its own. The derivatives are sums of some hundred

@@ -253,6 +253,49 @@ TEST(Train, NormsAreOfAllBatchesOfAStep) {
   }
 }
 
+// The largest norm of an attention matrix in each norms record.
+std::vector<double> largest_norms(const std::filesystem::path& folder) {
+  std::vector<double> norms;
+  for (const auto& record : timeless(folder)) {
+    if (record.at("kind") != "norms") continue;
+    double largest = 0;
+    for (const auto& layer : record.at("weight_max")) {
+      for (const auto& head : layer) {
+        largest = std::max(largest, head.get<double>());
+      }
+    }
+    norms.push_back(largest);
+  }
+  return norms;
+}
+
+TEST(Train, HoldsNormsByRescalingAndByAPenalty) {
+  run::Config config = image_config();
+  config.model.activation = "x^3/sqrt(N)";
+  config.model.start = "plain";
+  config.model.qk_gain = 3;
+  config.train.steps = 60;
+  config.train.lr = 0.01;
+  const TemporaryFolder folder;
+  const auto norms_of = [&](const char* clamp) {
+    config.model.norm_clamp = clamp;
+    config.model.norm_factor = clamp == std::string("rescale") ? 0.5 : 1;
+    config.train.norm_penalty = clamp == std::string("penalty") ? 10 : 0.1;
+    const auto info = train(make_job(config, image_data(), folder / clamp));
+    EXPECT_EQ(info.state, run::RunState::kFinished);
+    return largest_norms(folder / clamp);
+  };
+  const auto free = norms_of("none");
+  for (const double norm : norms_of("rescale")) {
+    EXPECT_GE(norm, 0.5 * (1 - 1e-5));      // rows that are uniform: factor 1
+    EXPECT_LE(norm, 0.5 * 4 * (1 + 1e-5));  // rows with one key: sqrt(16)
+  }
+  const auto penalised = norms_of("penalty");
+  EXPECT_EQ(penalised.front(), free.front());
+  EXPECT_GT(free.back(), 100);
+  EXPECT_LT(penalised.back(), free.back() / 10);
+}
+
 TEST(Train, LearnsEveryTask) {
   for (const Interrupted& c : interrupted_cases()) {
     const TemporaryFolder folder;

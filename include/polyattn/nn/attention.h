@@ -76,6 +76,13 @@ struct AttentionOptions {
   // On a grid it is of v alone, 3 x 3.
   TORCH_ARG(std::int64_t, short_conv) = 0;
   TORCH_ARG(std::optional<Grid>, grid) = std::nullopt;
+  // Holds ||A||_F of each example and head at norm_factor times that of softmax
+  // on the same scores, to see what depends on it: none; rescale, A times what
+  // is missing, gradients included; penalty, norm_penalty() for the loss. Not
+  // for causal attention, whose rows would learn of later ones. Takes an N x N
+  // matrix.
+  TORCH_ARG(std::string, norm_clamp) = "none";
+  TORCH_ARG(double, norm_factor) = 1;
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
@@ -110,6 +117,11 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   const std::optional<AttentionNorms>& other_norms() const {
     return other_norms_;
   }
+
+  // With norm_clamp penalty, of the last call in training: the mean over
+  // examples and heads of log(||A||_F / (norm_factor ||softmax||_F))^2.
+  // Undefined otherwise.
+  const torch::Tensor& norm_penalty() const { return norm_penalty_; }
 
   // While on, every call also computes its attention matrices, for looking at:
   // N x M in memory, and about as many more operations as the call has.
@@ -156,6 +168,9 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   torch::Tensor weighted(Heads heads, const torch::Tensor& mask, Causal causal);
   torch::Tensor centered(const Heads& heads, const torch::Tensor& mask,
                          Causal causal);
+  torch::Tensor clamped(const Heads& heads,
+                        const polyattn::AttentionOptions& call,
+                        const torch::Tensor& o);
   torch::Tensor project_out(const torch::Tensor& x, const torch::Tensor& o);
   DecodeCall decode_call() const;
   double score_factor() const;
@@ -175,6 +190,7 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   std::optional<AttentionNorms> other_norms_;
   std::string other_;
   torch::Tensor weights_;
+  torch::Tensor norm_penalty_;
   bool watching_ = false;
   bool watching_weights_ = false;
 };

@@ -68,6 +68,9 @@ struct ModelConfig {
   std::string start = "matched";
   double start_factor = 0.3;
   double qk_gain = 1;
+  // none, rescale, penalty; and at what share of softmax's norm.
+  std::string norm_clamp = "none";
+  double norm_factor = 1;
   double dropout = 0;
   double attention_dropout = 0;
   double drop_path = 0;
@@ -92,6 +95,7 @@ struct TrainConfig {
   double eps = 1e-8;
   double clip = 1;  // largest gradient norm; 0: none
   double label_smoothing = 0;
+  double norm_penalty = 0.1;      // weight of model.norm_clamp = "penalty"
   double ema = 0;                 // decay of the averaged weights; 0: none
   std::string autocast = "none";  // or bf16
 

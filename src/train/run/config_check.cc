@@ -41,6 +41,7 @@ class Checker {
   void check_activation();
   void check_sizes();
   void check_images();
+  void check_norm_clamp();
 
   const Config& config_;
   const TaskEntry* task_;
@@ -192,6 +193,19 @@ void Checker::check_images() {
   }
 }
 
+void Checker::check_norm_clamp() {
+  const std::string& clamp = config_.model.norm_clamp;
+  if (clamp == "none" && config_.model.norm_factor != 1) {
+    refuse("model", "norm_factor", " is {}, but model.norm_clamp is none",
+           config_.model.norm_factor);
+  }
+  if (clamp != "penalty" &&
+      config_.train.norm_penalty != TrainConfig().norm_penalty) {
+    refuse("train", "norm_penalty", " is {}, but model.norm_clamp is {}",
+           config_.train.norm_penalty, clamp);
+  }
+}
+
 std::vector<BadValue> Checker::run() {
   for (const Field& field : fields()) check_value(field);
   if (!bad_.empty()) return bad_;
@@ -200,6 +214,7 @@ std::vector<BadValue> Checker::run() {
   check_activation();
   check_sizes();
   check_images();
+  check_norm_clamp();
   return bad_;
 }
 

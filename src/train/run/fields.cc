@@ -50,6 +50,7 @@ constexpr std::array<Words, 3> kQkNorms = {"none", "layer", "rms"};
 constexpr std::array<Words, 2> kOutputNorms = {"none", "rms"};
 constexpr std::array<Words, 3> kLearned = {"none", "shared", "head"};
 constexpr std::array<Words, 2> kStarts = {"matched", "plain"};
+constexpr std::array<Words, 3> kNormClamps = {"none", "rescale", "penalty"};
 constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
 constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
 
@@ -131,6 +132,12 @@ constexpr Field kFields[] = {
     {"model", "qk_gain", kModel<&ModelConfig::qk_gain>,
      "factor of the first weights of q and k",
      {.low = 0, .high = 1e6, .without_low = true}},
+    {"model", "norm_clamp", kModel<&ModelConfig::norm_clamp>,
+     "hold the norms of attention at softmax's: by rescaling, or in the loss",
+     {}, kNormClamps, kImages | kSequences},
+    {"model", "norm_factor", kModel<&ModelConfig::norm_factor>,
+     "share of softmax's norm at which norm_clamp holds it",
+     {.low = 0, .high = 1e6, .without_low = true}, {}, kImages | kSequences},
     {"model", "dropout", kModel<&ModelConfig::dropout>,
      "dropout of embedding, attention output and mlp", kRate},
     {"model", "attention_dropout", kModel<&ModelConfig::attention_dropout>,
@@ -170,6 +177,9 @@ constexpr Field kFields[] = {
      "largest norm of the gradient; 0: any", at_least(0)},
     {"train", "label_smoothing", kTrain<&TrainConfig::label_smoothing>,
      "share of the target given to all classes alike", kRate},
+    {"train", "norm_penalty", kTrain<&TrainConfig::norm_penalty>,
+     "weight in the loss of norm_clamp = penalty",
+     above(0), {}, kImages | kSequences},
     {"train", "ema", kTrain<&TrainConfig::ema>,
      "decay of averaged weights, which are then tested; 0: none", kRate},
     {"train", "autocast", kTrain<&TrainConfig::autocast>,

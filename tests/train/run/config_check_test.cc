@@ -107,6 +107,24 @@ TEST(ConfigRanges, EveryNumberHasOne) {
   }
 }
 
+TEST(ConfigAgreement, NormClamp) {
+  EXPECT_EQ(refusal("mnist", {"model.norm_factor=2"}),
+            "[config] --set: model.norm_factor is 2, but model.norm_clamp is "
+            "none");
+  EXPECT_EQ(
+      refusal("mnist", {"model.norm_clamp=rescale", "train.norm_penalty=1"}),
+      "[config] --set: train.norm_penalty is 1, but model.norm_clamp is "
+      "rescale");
+  EXPECT_EQ(refusal("sotu", {"model.norm_clamp=rescale"}),
+            "[config] --set: model.norm_clamp means nothing to the task sotu "
+            "(only to fashion-mnist, mnist, cifar10, images, listops, imdb): "
+            "leave it out");
+  EXPECT_EQ(
+      refusal("listops", {"model.norm_clamp=penalty", "model.norm_factor=0.3",
+                          "train.norm_penalty=1"}),
+      "");
+}
+
 TEST(ConfigAgreement, DimAndHeads) {
   EXPECT_EQ(refusal("mnist", {"model.dim=65"}),
             "[config] --set: model.dim 65 is not a multiple of model.heads 2");

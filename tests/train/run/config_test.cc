@@ -184,7 +184,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 11U + 26U + 17U + 3U + 6U);
+  EXPECT_EQ(fields().size(), 11U + 28U + 18U + 3U + 6U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {
