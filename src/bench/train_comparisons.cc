@@ -147,6 +147,40 @@ Comparison step_comparison(const std::string& name, const run::Config& config,
   return comparison;
 }
 
+// A part of attention that is off by default.
+struct Part {
+  const char* name;
+  void (*set)(run::ModelConfig& model, std::int64_t window);
+};
+
+constexpr Part kParts[] = {
+    {"output_norm", [](run::ModelConfig& m, auto) { m.output_norm = "rms"; }},
+    {"output_gate", [](run::ModelConfig& m, auto) { m.output_gate = true; }},
+    {"center_values",
+     [](run::ModelConfig& m, auto) { m.center_values = true; }},
+    {"short_conv", [](run::ModelConfig& m, auto w) { m.short_conv = w; }}};
+
+// What a part costs: at most 3 %, or it should be fused. short_conv: of texts 4
+// wide, of images 3.
+Comparison part_comparison(const std::string& name, const Part& part,
+                           const run::Config& config, MakeData make_data) {
+  Comparison comparison;
+  comparison.name = fmt::format("step with {}, {}, {}", part.name, name,
+                                config.model.activation);
+  comparison.baseline_name = "step without";
+  comparison.goal = 0.97;
+  comparison.effort = 2;
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    const auto data = make_data(seed);
+    run::Config own = config;
+    part.set(own.model, config.task.name == "sotu" ? 4 : 3);
+    auto with = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
+    auto without = std::make_shared<Rig>(config, data, Rig::Batches::kOne);
+    return {[with] { with->step(); }, [without] { without->step(); }};
+  };
+  return comparison;
+}
+
 // What making batches costs, beside the training: at most 2 %.
 Comparison batches_comparison() {
   Comparison comparison;
@@ -201,6 +235,12 @@ std::vector<Comparison> train_comparisons(bool quick) {
   if (quick) return comparisons;
   for (const char* activation : kActivations) {
     comparisons.push_back(norms_comparison(activation));
+  }
+  for (const Part& part : kParts) {
+    comparisons.push_back(
+        part_comparison("ViT", part, vit_config("x^3/sqrt(N)"), noise_images));
+    comparisons.push_back(
+        part_comparison("Gpt", part, gpt_config("x^3/sqrt(N)"), noise_text));
   }
   return comparisons;
 }
