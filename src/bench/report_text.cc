@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/openblas.h"
 #include "base/text_table.h"
 #include "bench/report.h"
 #include "bench/sgemm.h"
 #include "bench/table.h"
-#include "polyattn/target.h"
 
 namespace polyattn::bench {
 namespace {
@@ -41,7 +41,7 @@ std::string sgemm_line(const std::map<int, double>& rates) {
     parts.push_back(
         fmt::format("{:.1f} Gflop/s with {}", rate, threads_text(threads)));
   }
-  return fmt::format("sgemm ({}): {}\n", sgemm_library(),
+  return fmt::format("sgemm ({}): {}\n", base::openblas_name(),
                      fmt::join(parts, ", "));
 }
 
@@ -115,9 +115,7 @@ std::string planner_text(const Json& list) {
 
 std::string report_text(const Report& report, bool colours) {
   const auto rates = sgemm_rates(report.rows);
-  return sgemm_line(rates) +
-         sgemm_caution(sgemm_library(), supported_targets().front()) +
-         busy_note(rates) + legend(report.rows) + "\n" +
+  return sgemm_line(rates) + busy_note(rates) + legend(report.rows) + "\n" +
          table_text(report.rows, colours) +
          list_text(
              "Error against the reference in f64, over the root mean "

@@ -15,15 +15,6 @@ namespace polyattn::bench {
 
 bool have_sgemm() { return true; }
 
-std::string sgemm_library() {
-  // The configuration reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...".
-  const std::string text = openblas_get_config();
-  const std::size_t name = text.find(' ');
-  const std::size_t version =
-      name == std::string::npos ? name : text.find(' ', name + 1);
-  return text.substr(0, version) + ", " + openblas_get_corename();
-}
-
 void set_sgemm_threads(int threads) { openblas_set_num_threads(threads); }
 
 void sgemm(const Matrix& a, const Matrix& b, float* c, float alpha) {
@@ -39,24 +30,12 @@ void sgemm(const Matrix& a, const Matrix& b, float* c, float alpha) {
 #else
 
 bool have_sgemm() { return false; }
-std::string sgemm_library() { return ""; }
 void set_sgemm_threads(int) {}
 void sgemm(const Matrix&, const Matrix&, float*, float) {
   throw std::logic_error("[sgemm] built without OpenBLAS");
 }
 
 #endif
-
-std::string sgemm_caution(const std::string& library,
-                          const std::string& target) {
-  if (!library.ends_with(", Prescott") || !target.starts_with("avx")) return "";
-  const std::string core = target == "avx2" ? "Haswell" : "SkylakeX";
-  return "note: OpenBLAS does not know this processor and took its slowest "
-         "kernels, so ratios to\n      sgemm, to materialised attention and to "
-         "a libtorch that uses it mean little: run\n      again with "
-         "OPENBLAS_CORETYPE=" +
-         core + "\n";
-}
 
 Matrix transpose(Matrix matrix) {
   matrix.transposed = !matrix.transposed;

@@ -9,14 +9,6 @@ namespace polyattn::bench {
 
 bool have_sgemm();
 
-// "OpenBLAS 0.3.21, Zen"; empty without OpenBLAS.
-std::string sgemm_library();
-
-// A note if this library runs far below what a machine with this target can do:
-// OpenBLAS takes kernels of 2004 on a processor that it does not know.
-std::string sgemm_caution(const std::string& library,
-                          const std::string& target);
-
 // Threads of the following sgemm calls.
 void set_sgemm_threads(int threads);
 

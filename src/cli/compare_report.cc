@@ -28,11 +28,12 @@ std::string report_text(const run::Comparison& comparison,
   return fmt::format(
       "# Comparison on {}\n\n{}\n{}"
       "- command: `{}`\n- {} steps a run, {} parameters, {} threads\n"
-      "- polyattn {} ({}), {}, {}\n- runs: {}\n",
+      "- polyattn {} ({}), {}, {}, {}\n- runs: {}\n",
       comparison.task, run::comparison_markdown(comparison),
       grid_text(outcome.search), first.command, first.steps, first.parameters,
-      first.threads, first.version, first.instruction_set, first.machine,
-      first.started, plan.folder.string());
+      first.threads, first.version, first.instruction_set,
+      first.blas.value_or("BLAS unknown"), first.machine, first.started,
+      plan.folder.string());
 }
 
 // Of those that were begun: the folder may hold other runs.

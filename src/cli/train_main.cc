@@ -1,4 +1,5 @@
 // polyattn-train: the commands that need torch.
+#include "base/openblas.h"
 #include "cli/cli.h"
 #include "cli/compare.h"
 #include "cli/eval.h"
@@ -7,6 +8,7 @@
 #include "cli/theory.h"
 #include "cli/theory_run.h"
 #include "cli/train.h"
+#include "polyattn/target.h"
 
 namespace polyattn::cli {
 namespace {
@@ -26,5 +28,7 @@ Commands training_commands(CLI::App& parent) {
 }  // namespace polyattn::cli
 
 int main(int argc, char** argv) {
+  polyattn::base::use_better_openblas_core(
+      argv, polyattn::supported_targets().front());
   return polyattn::cli::run_with(argc, argv, polyattn::cli::training_commands);
 }

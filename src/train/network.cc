@@ -1,5 +1,8 @@
 #include "train/network.h"
 
+#include <torch/version.h>
+
+#include <cstdlib>
 #include <utility>
 
 #include "polyattn/models/classifier.h"
@@ -120,10 +123,20 @@ std::unique_ptr<Network> text_network(const run::ModelConfig& model,
   return std::make_unique<TextNetwork>(options);
 }
 
+// oneDNN 2.6, by which libtorch 1.13 computes in bf16, dies of an illegal
+// instruction where a processor has AMX. It reads the variable when it is first
+// used.
+void keep_off_amx() {
+#if TORCH_VERSION_MAJOR < 2
+  ::setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
+#endif
+}
+
 }  // namespace
 
 std::unique_ptr<Network> make_network(const run::Config& config,
                                       const TaskShape& shape) {
+  keep_off_amx();
   torch::manual_seed(seed_of(static_cast<std::uint64_t>(config.train.seed),
                              Stream::kInitial, 0));
   if (shape.text) return text_network(config.model, shape);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/openblas.h"
 #include "polyattn/models/weights.h"
 #include "polyattn/plan.h"
 #include "polyattn/target.h"
@@ -112,12 +113,25 @@ void RunLog::describe() {
   info.command = job_.command;
   info.instruction_set = target_name();
   info.path_costs = to_string(path_costs());
+  set_blas();
   info.threads = static_cast<int>(job_.config.train.threads);
   info.machine = base::machine_name();
   info.started = base::utc_now();
   info.tokens = network_.tokens();
   info.test_count = facts_.test_count;
   if (job_.config.task.validation > 0) info.split = run::kValidation;
+}
+
+void RunLog::set_blas() {
+  std::optional<std::string>& used = progress_.info.blas;
+  const std::string now = base::openblas_name();
+  if (used && info().step > 0 && *used != now) {
+    job_.warn(fmt::format(
+        "the run began with {} and goes on with {}: rounding may differ", *used,
+        now.empty() ? "another BLAS" : now));
+  }
+  used.reset();
+  if (!now.empty()) used = now;
 }
 
 double RunLog::train_seconds() const {

@@ -58,6 +58,7 @@ class RunLog {
   void restore();
   void take(const Checkpoint& checkpoint);
   void describe();
+  void set_blas();
   void write(const base::Json& record);
   void sync();
   std::int64_t epoch() const;

@@ -35,17 +35,6 @@ TEST(Report, SaysWhenTheCoresWereBusy) {
       << text(110);
 }
 
-TEST(Report, SaysWhenOpenBlasDoesNotKnowTheProcessor) {
-  const auto caution = [](const char* core, const char* target) {
-    return sgemm_caution(std::string("OpenBLAS 0.3.21, ") + core, target);
-  };
-  EXPECT_TRUE(contains(caution("Prescott", "avx3"), "CORETYPE=SkylakeX\n"));
-  EXPECT_TRUE(contains(caution("Prescott", "avx2"), "CORETYPE=Haswell\n"));
-  EXPECT_EQ(caution("Prescott", "sse2"), "");
-  EXPECT_EQ(caution("Zen", "avx2"), "");
-  EXPECT_EQ(sgemm_caution("", "avx2"), "");
-}
-
 TEST(Report, TextHasTheTableAndTheVerdict) {
   const Report report{{row("good", 7, Goal{Bound::kAtLeast, 5}),
                        row("bad", 4, Goal{Bound::kAtLeast, 5})}};

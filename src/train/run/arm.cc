@@ -80,7 +80,9 @@ Config arm_config(const Config& base, const Arm& arm,
   if (kind != ActivationKind::kPolynomial) {
     config.model.learned_coefficients = "none";
   }
-  if (kind == ActivationKind::kSoftmax) {  // has no start to search
+  if (kind == ActivationKind::kSoftmax) {
+    // It has no start to search, and its rows sum to 1: nothing to centre.
+    config.model.center_values = base.model.center_values;
     config.model.start = base.model.start;
     config.model.start_factor = base.model.start_factor;
   }

@@ -108,6 +108,8 @@ struct RunInfo {
   // Of attention, polyattn/plan.h: a run that goes on decides by them again.
   // Runs of before have none.
   std::optional<std::string> path_costs;
+  // base/openblas.h. A run that goes on with another rounds otherwise.
+  std::optional<std::string> blas;
   int threads = 0;
   std::string machine;       // the processor, and its cores
   std::string started;       // ISO 8601, UTC

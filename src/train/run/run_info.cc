@@ -41,6 +41,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("command", info.command);
   visit("instruction_set", info.instruction_set);
   visit("path_costs", info.path_costs);
+  visit("blas", info.blas);
   visit("threads", info.threads);
   visit("machine", info.machine);
   visit("started", info.started);

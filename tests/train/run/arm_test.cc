@@ -43,6 +43,13 @@ TEST(Arms, HaveSettingsInBraces) {
   EXPECT_EQ(config.model.activation, "x^2");
   EXPECT_EQ(config.model.start, "plain");
   EXPECT_EQ(config.train.lr, 0.5);
+  // Of what cannot matter to softmax, a search tries one value.
+  const GridSetting parts = {{"model.center_values", "true"},
+                             {"model.start_factor", "2"},
+                             {"model.learned_coefficients", "head"}};
+  Config softmax = base;
+  softmax.model.activation = "softmax";
+  EXPECT_EQ(arm_config(base, Arm{"softmax"}, parts), softmax);
 }
 
 TEST(Arms, ThatAreEmptyOrTheSameAreRefused) {
