@@ -6,7 +6,7 @@
 namespace polyattn::base {
 
 // "OpenBLAS 0.3.21, SkylakeX", the last being the core whose kernels it took;
-// empty without OpenBLAS.
+// empty if this program has loaded none.
 std::string openblas_name();
 
 // The core that OPENBLAS_CORETYPE should name, because this library runs far
@@ -15,9 +15,8 @@ std::string openblas_name();
 std::string better_openblas_core(const std::string& name,
                                  const std::string& target);
 
-// Starts this program again with that core, unless OPENBLAS_CORETYPE is set:
-// OpenBLAS reads it only when it is loaded. Returns if there is nothing to
-// gain.
-void use_better_openblas_core(char* const* argv, const std::string& target);
+// Sets OPENBLAS_CORETYPE to that core for the program that this one is about to
+// become, unless it is set: OpenBLAS reads it when it is loaded.
+void tell_openblas_its_core(const std::string& target);
 
 }  // namespace polyattn::base

@@ -1,7 +1,6 @@
 // polyattn-bench: called by `polyattn bench`, with the same arguments.
 #include <string_view>
 
-#include "base/openblas.h"
 #include "bench/command.h"
 #include "cli/program.h"
 
@@ -9,8 +8,6 @@ int main(int argc, char** argv) {
   return polyattn::cli::run_program("polyattn", [&] {
     const bool called = argc > 1 && std::string_view(argv[1]) == "bench";
     polyattn::cli::use_kept_costs();
-    polyattn::base::use_better_openblas_core(argv,
-                                             polyattn::cli::checked_target());
     return polyattn::bench::run_bench({argv + (called ? 2 : 1), argv + argc});
   });
 }

@@ -11,6 +11,9 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/openblas.h"
+#include "polyattn/target.h"
+
 namespace polyattn::cli {
 namespace {
 
@@ -42,6 +45,7 @@ void become_sibling(const std::string& name, const char* const* argv) {
   const std::filesystem::path self =
       std::filesystem::read_symlink("/proc/self/exe");
   const std::filesystem::path program = self.parent_path() / name;
+  base::tell_openblas_its_core(supported_targets().front());
   ::execv(program.c_str(), const_cast<char* const*>(argv));
   const int error = errno;
   if (error != ENOENT) {

@@ -1,5 +1,4 @@
 // polyattn-train: the commands that need torch.
-#include "base/openblas.h"
 #include "cli/cli.h"
 #include "cli/compare.h"
 #include "cli/eval.h"
@@ -8,7 +7,6 @@
 #include "cli/theory.h"
 #include "cli/theory_run.h"
 #include "cli/train.h"
-#include "polyattn/target.h"
 
 namespace polyattn::cli {
 namespace {
@@ -28,7 +26,5 @@ Commands training_commands(CLI::App& parent) {
 }  // namespace polyattn::cli
 
 int main(int argc, char** argv) {
-  polyattn::base::use_better_openblas_core(
-      argv, polyattn::supported_targets().front());
   return polyattn::cli::run_with(argc, argv, polyattn::cli::training_commands);
 }

@@ -123,15 +123,16 @@ void RunLog::describe() {
 }
 
 void RunLog::set_blas() {
-  std::optional<std::string>& used = progress_.info.blas;
   const std::string now = base::openblas_name();
-  if (used && info().step > 0 && *used != now) {
-    job_.warn(fmt::format(
-        "the run began with {} and goes on with {}: rounding may differ", *used,
-        now.empty() ? "another BLAS" : now));
+  if (info().step > 0 && std::filesystem::exists(job_.folder / "run.json")) {
+    const auto before = run::read_run_info(job_.folder).blas;
+    if (before && *before != now) {
+      job_.warn(fmt::format(
+          "the run began with {} and goes on with {}: rounding may differ",
+          *before, now.empty() ? "another BLAS" : now));
+    }
   }
-  used.reset();
-  if (!now.empty()) used = now;
+  if (!now.empty()) progress_.info.blas = now;
 }
 
 double RunLog::train_seconds() const {

@@ -184,6 +184,29 @@ TEST(Train, GoesOnWithThePathCostsItBeganWith) {
   set_path_costs(std::nullopt);
 }
 
+TEST(Train, SaysThatItGoesOnWithAnotherBlas) {
+  const TemporaryFolder folder;
+  Job job = make_job(image_config(), image_data(), folder / "run");
+  std::vector<std::string> warnings;
+  job.warn = [&](const std::string& text) { warnings.push_back(text); };
+  job.resume = true;
+  const auto stop_after = [&](int steps) {
+    job.stop = [steps]() mutable { return steps-- <= 0; };
+    return train(job).blas;
+  };
+  const auto blas = stop_after(5);
+  EXPECT_EQ(stop_after(2), blas);
+  EXPECT_TRUE(warnings.empty()) << warnings.front();
+  run::RunInfo info = run::read_run_info(folder / "run");
+  info.blas = "OpenBLAS 0.1, Old";
+  run::write_run_info(folder / "run", info);
+  EXPECT_EQ(stop_after(2), blas);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].find("the run began with OpenBLAS 0.1, Old and goes"),
+            0U)
+      << warnings[0];
+}
+
 TEST(Train, AFinishedRunIsNotRepeated) {
   const TemporaryFolder folder;
   Job job = make_job(image_config(), image_data(), folder / "run");
