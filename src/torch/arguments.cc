@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "torch/call.h"
 
@@ -95,6 +96,38 @@ at::Tensor mask_like(const Call& call, const at::Tensor& mask,
   }
   return t.expand(wanted).reshape(
       {product(batch), t.size(-3), t.size(-2), t.size(-1)});
+}
+
+// Libraries that know softmax alone mask with large negative numbers, of which
+// a power is huge. From the first on they mean a key that is not seen; from the
+// second on they may.
+constexpr double kMasking = -1e4;
+constexpr double kSuspicious = -100;
+
+// A bias for what is not softmax, with -inf for numbers that mean masking.
+// Other devices than the CPU would have to be waited for: there it stays as it
+// is.
+at::Tensor without_finite_masking(const at::Tensor& bias,
+                                  const Activation& activation) {
+  if (!bias.is_cpu() || bias.numel() == 0) return bias;
+  const double inf = std::numeric_limits<double>::infinity();
+  const at::Tensor seen = bias.detach();
+  const auto least =
+      seen.masked_fill(seen.eq(-inf), 0).amin().to(at::kDouble).item<double>();
+  if (!(least <= kSuspicious)) return bias;
+  if (least > kMasking) {
+    TORCH_WARN_ONCE("[attention] attn_mask has values down to ", least,
+                    ", which ", activation.to_string(),
+                    " takes for scores: a key that must not be seen needs a "
+                    "bool mask or -inf");
+    return bias;
+  }
+  TORCH_WARN_ONCE("[attention] attn_mask has values down to ", least,
+                  ": those at or below -1e4 are taken for keys that are not "
+                  "seen, as -inf is, because ",
+                  activation.to_string(),
+                  " of such scores is not small; a bool mask or -inf says it");
+  return bias.masked_fill(seen.le(kMasking), -inf);
 }
 
 // Query heads, after checking those of k and v against them.
@@ -202,6 +235,11 @@ Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     Sizes batch = call.leading;
     if (!batch.empty()) batch.pop_back();
     call.attn_mask = mask_like(call, *options.mask(), batch);
+    if (is_bias(call.attn_mask) &&
+        call.config.activation.kind != ActivationKind::kSoftmax) {
+      call.attn_mask =
+          without_finite_masking(call.attn_mask, call.config.activation);
+    }
   }
   if (options.coefficients() && options.coefficients()->defined()) {
     call.coefficients = *options.coefficients();

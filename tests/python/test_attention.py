@@ -10,6 +10,14 @@ import reference
 from helpers import assert_equal, random
 
 
+@pytest.fixture
+def warn_always():
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(before)
+
+
 def qkv(heads=4, groups=None, rows=7, keys=11):
     groups = heads if groups is None else groups
     return (
@@ -187,3 +195,39 @@ class TestActivation:
     @pytest.mark.parametrize("formula", ["softmax", "sigmoid", "relu^2/N"])
     def test_other_kinds_have_no_coefficients(self, formula):
         assert polyattn.activation(formula) == (formula, None)
+
+
+@pytest.mark.parametrize("formula", ["x^3/sqrt(N)", "x^4/sum", "sigmoid", "relu/N"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("number", [-1e4, -1e9, None])
+class TestFiniteMasks:
+    """Large negative numbers, by which others mean a key that is not seen."""
+
+    def test_are_removals(self, formula, dtype, number, warn_always, capfd):
+        number = torch.finfo(dtype).min if number is None else number
+        q, k, v = qkv()
+        mask = some_mask()
+        bias = torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, number)
+        bias[1, 0, 0, 0] = -math.inf
+        mask[1, 0, 0, 0] = False
+        bias.requires_grad_()
+        actual = polyattn.attention(q, k, v, bias, activation=formula)
+        assert "at or below -1e4 are taken for keys" in capfd.readouterr().err
+        expected = polyattn.attention(q, k, v, mask, activation=formula)
+        assert_equal(actual, expected)
+        actual.sum().backward()
+        assert bias.grad.isfinite().all()
+        assert (bias.grad[~mask] == 0).all()
+
+
+def test_finite_masks_of_softmax_and_small_ones_stay(warn_always, capfd):
+    q, k, v = qkv()
+    mask = some_mask()[1, 0]
+    bias = torch.zeros(7, 11, dtype=q.dtype).masked_fill(~mask, -1e4)
+    polyattn.attention(q, k, v, bias)
+    small = polyattn.attention(q, k, v, bias / 101, activation="x^3/sqrt(N)")
+    assert capfd.readouterr().err == ""
+    expected = reference.attention(q, k, v, "x^3/sqrt(N)", mask=bias / 101)
+    assert_equal(small, expected)
+    polyattn.attention(q, k, v, bias / 100, activation="x^3")
+    assert "values down to -100, which x^3 takes for scores" in capfd.readouterr().err
