@@ -16,6 +16,7 @@ import {
   signed,
   significant,
 } from '../text/format';
+import { splitVariant } from '../text/variant';
 import type { Context } from '../view/context';
 import { swatch } from '../view/swatch';
 import { chosenSetting } from './grid-cells';
@@ -86,17 +87,14 @@ function rowElement(
 ): HTMLElement {
   const { figure, tokens } = comparison;
   const values = seedValues(context, comparison, row.activation);
+  const [activation, variant] = splitVariant(row.activation);
   const setting = chosenSetting(context.report.grids, comparison.task, row.activation);
   const name = h(
     'th',
     { scope: 'row' },
-    h(
-      'span',
-      { class: 'name' },
-      swatch(context.styles.of(row.activation)),
-      formula(row.activation),
-    ),
+    h('span', { class: 'name' }, swatch(context.styles.of(row.activation)), formula(activation)),
     badge(row),
+    variant === '' ? null : h('span', { class: 'under' }, variant),
     setting === '' ? null : h('span', { class: 'under' }, setting),
   );
   const cells: Child[] = [

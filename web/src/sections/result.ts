@@ -1,5 +1,5 @@
 // The answer: verdict, cautions, and a table for each task.
-import { h, refill } from '../dom';
+import { h, refill, type Child } from '../dom';
 import { prose } from '../math';
 import type { Comparison, Report, Run } from '../model/document';
 import { figureName, figureText, integer, moment, plural } from '../text/format';
@@ -77,6 +77,14 @@ function taskBlock(
   );
 }
 
+// The first sentence is the answer, the others what it rests on.
+function answerText(verdict: string, names: string[]): Child[] {
+  const end = verdict.indexOf('. ') + 1;
+  if (end === 0) return [prose(verdict, names)];
+  const rest = h('span', { class: 'rest' }, prose(verdict.slice(end), names));
+  return [prose(verdict.slice(0, end), names), rest];
+}
+
 function kicker(report: Report): string {
   const tasks = report.comparisons.map(
     (comparison) => `${comparison.task}, by ${figureName[comparison.figure]}`,
@@ -109,7 +117,7 @@ export function resultSection(context: Context): Section {
       element,
       h('p', { class: 'kicker' }, kicker(report)),
       h('h1', { id: 'title' }, report.title || 'Report'),
-      h('p', { class: 'verdict', id: 'verdict' }, prose(verdict, names)),
+      h('p', { class: 'verdict', id: 'verdict' }, answerText(verdict, names)),
       blocks.map((block) => taskBlock(context, block, names)),
     );
   };
