@@ -105,11 +105,12 @@ constexpr double kMasking = -1e4;
 constexpr double kSuspicious = -100;
 
 // A bias for what is not softmax, with -inf for numbers that mean masking.
-// Other devices than the CPU would have to be waited for: there it stays as it
-// is.
+// Other devices than the CPU would have to be waited for, and what a compiler
+// traces has no numbers: there it stays as it is.
 at::Tensor without_finite_masking(const at::Tensor& bias,
                                   const Activation& activation) {
-  if (!bias.is_cpu() || bias.numel() == 0) return bias;
+  const bool traced = bias.key_set().has(c10::DispatchKey::Python);
+  if (!bias.is_cpu() || traced || bias.numel() == 0) return bias;
   const double inf = std::numeric_limits<double>::infinity();
   const at::Tensor seen = bias.detach();
   const auto least =
@@ -200,7 +201,41 @@ void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   if (has_heads) call.leading.push_back(heads);
 }
 
+Causal causal_of(bool on, c10::string_view alignment) {
+  TORCH_CHECK(alignment == "upper_left" || alignment == "lower_right",
+              "[attention] causal_alignment '", alignment,
+              "' is neither 'upper_left' nor 'lower_right'");
+  if (!on) return Causal::kNone;
+  return alignment == "upper_left" ? Causal::kFirst : Causal::kLast;
+}
+
+Path path_of(c10::string_view name) {
+  TORCH_CHECK(name == "auto" || name == "dense" || name == "linear",
+              "[attention] path '", name,
+              "' is none of 'auto', 'dense' and 'linear'");
+  if (name == "auto") return Path::kAuto;
+  return name == "dense" ? Path::kDense : Path::kLinear;
+}
+
 }  // namespace
+
+AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
+                            double dropout_p, bool is_causal,
+                            c10::optional<double> scale, bool enable_gqa,
+                            c10::string_view activation,
+                            const c10::optional<at::Tensor>& coefficients,
+                            c10::string_view causal_alignment,
+                            c10::string_view path) {
+  return AttentionOptions()
+      .activation({activation.data(), activation.size()})
+      .mask(attn_mask)
+      .dropout(dropout_p)
+      .causal(causal_of(is_causal, causal_alignment))
+      .scale(scale)
+      .gqa(enable_gqa)
+      .coefficients(coefficients)
+      .path(path_of(path));
+}
 
 Activation parse_activation(c10::string_view formula) {
   try {

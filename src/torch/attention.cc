@@ -6,8 +6,11 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "polyattn/target.h"
 #include "torch/call.h"
 #include "torch/composed.h"
+#include "torch/composed_linear.h"
+#include "torch/core_errors.h"
 #include "torch/find_op.h"
 #include "torch/fused.h"
 
@@ -32,13 +35,30 @@ bool is_fused(const Call& call) {
          (linear || !wants_gradient(call.coefficients));
 }
 
+// In torch ops. The kernels' device and types have a planner for what is left
+// to choose; elsewhere linear time is taken where it is clearly less.
+at::Tensor composed(const Call& call) {
+  const Path path = call.config.path;
+  const bool elsewhere = !call.q.is_cpu() && !call.q.is_meta();
+  if (elsewhere) {
+    TORCH_WARN_ONCE("[attention] there are no kernels for ",
+                    call.q.device().type(),
+                    ": attention is computed there by its definition in torch "
+                    "ops, exact, but slower than a kernel");
+  }
+  if (path == Path::kLinear) {
+    const std::string reason = why_not_linear(call);
+    TORCH_CHECK(reason.empty(), "[attention] no linear path: ", reason);
+    return composed_linear(call);
+  }
+  const bool linear =
+      elsewhere && path == Path::kAuto && is_faster_linear(call);
+  return linear ? composed_linear(call) : composed_attention(call);
+}
+
 FusedResults evaluate(const Call& call, bool norms) {
   if (is_fused(call)) return fused_forward(call, norms);
-  TORCH_CHECK(call.config.path != Path::kLinear,
-              "[attention] no linear path: this call is not one of the "
-              "kernels', for its type, its device, dropout, or a gradient that "
-              "they do not have");
-  FusedResults results{composed_attention(call), {}, {}};
+  FusedResults results{composed(call), {}, {}};
   if (norms) results.norms = composed_norms(call, results.o.detach());
   return results;
 }
@@ -54,44 +74,28 @@ at::Tensor output_of(const Call& call, const FusedResults& results) {
   return with_leading(results.o, call, {results.o.size(2), results.o.size(3)});
 }
 
-Causal causal_of(bool on, c10::string_view alignment) {
-  TORCH_CHECK(alignment == "upper_left" || alignment == "lower_right",
-              "[attention] causal_alignment '", alignment,
-              "' is neither 'upper_left' nor 'lower_right'");
-  if (!on) return Causal::kNone;
-  return alignment == "upper_left" ? Causal::kFirst : Causal::kLast;
-}
-
-Path path_of(c10::string_view name) {
-  TORCH_CHECK(name == "auto" || name == "dense" || name == "linear",
-              "[attention] path '", name,
-              "' is none of 'auto', 'dense' and 'linear'");
-  if (name == "auto") return Path::kAuto;
-  return name == "dense" ? Path::kDense : Path::kLinear;
-}
-
 Call call_of(const at::Tensor& query, const at::Tensor& key,
              const at::Tensor& value, const OptionalTensor& attn_mask,
              double dropout_p, bool is_causal, c10::optional<double> scale,
              bool enable_gqa, c10::string_view activation,
              const OptionalTensor& coefficients,
              c10::string_view causal_alignment, c10::string_view path) {
-  return make_call(query, key, value,
-                   AttentionOptions()
-                       .activation({activation.data(), activation.size()})
-                       .mask(attn_mask)
-                       .dropout(dropout_p)
-                       .causal(causal_of(is_causal, causal_alignment))
-                       .scale(scale)
-                       .gqa(enable_gqa)
-                       .coefficients(coefficients)
-                       .path(path_of(path)));
+  return make_call(
+      query, key, value,
+      options_of(attn_mask, dropout_p, is_causal, scale, enable_gqa, activation,
+                 coefficients, causal_alignment, path));
 }
 
 template <typename... Arguments>
 at::Tensor attention_op(Arguments... arguments) {
   const Call call = call_of(arguments...);
   return output_of(call, evaluate(call, false));
+}
+
+template <typename... Arguments>
+at::Tensor composed_attention_op(Arguments... arguments) {
+  const Call call = call_of(arguments...);
+  return output_of(call, {composed(call), {}, {}});
 }
 
 template <typename... Arguments>
@@ -121,6 +125,7 @@ template <typename... Arguments>
 struct AttentionOps {
   static constexpr auto* kAttention = attention_op<Arguments...>;
   static constexpr auto* kWithNorms = attention_with_norms_op<Arguments...>;
+  static constexpr auto* kComposed = composed_attention_op<Arguments...>;
 };
 
 std::string canonical_formula(c10::string_view formula) {
@@ -132,6 +137,12 @@ std::vector<double> polynomial_coefficients(c10::string_view formula) {
   TORCH_CHECK(a.kind == ActivationKind::kPolynomial, "[attention] ",
               a.to_string(), " is not a polynomial");
   return {a.coefficient.begin(), a.coefficient.begin() + a.degree + 1};
+}
+
+std::string active_target() {
+  std::string name;
+  with_torch_errors([&] { name = target_name(); });
+  return name;
 }
 
 using Ops = WithArguments<AttentionOps>;
@@ -173,6 +184,8 @@ AttentionWithNorms attention_with_norms(const at::Tensor& q,
 TORCH_LIBRARY_IMPL(polyattn, CompositeImplicitAutograd, m) {
   m.impl("attention", polyattn::Ops::kAttention);
   m.impl("attention_with_norms", polyattn::Ops::kWithNorms);
+  m.impl("_composed_attention", polyattn::Ops::kComposed);
   m.impl("canonical_formula", polyattn::canonical_formula);
   m.impl("polynomial_coefficients", polyattn::polynomial_coefficients);
+  m.impl("active_target", polyattn::active_target);
 }

@@ -28,23 +28,30 @@ variable_list tensors_of(const Call& call) {
 
 // The rest of a call, for the context of a function.
 struct SavedConfig : torch::CustomClassHolder {
-  explicit SavedConfig(const AttentionConfig& c) : config(c) {}
+  explicit SavedConfig(const Call& call)
+      : config(call.config),
+        q_offsets(call.q_offsets),
+        k_offsets(call.k_offsets) {}
   AttentionConfig config;
+  std::vector<std::int64_t> q_offsets, k_offsets;
 };
 
 void save_config(AutogradContext* ctx, const Call& call) {
   ctx->saved_data["config"] =
-      c10::IValue::make_capsule(c10::make_intrusive<SavedConfig>(call.config));
+      c10::IValue::make_capsule(c10::make_intrusive<SavedConfig>(call));
 }
 
 Call restore(AutogradContext* ctx, const variable_list& tensors) {
-  const auto saved = ctx->saved_data["config"].toCapsule();
-  return {tensors[kQ],
-          tensors[kK],
-          tensors[kV],
-          tensors[kMask],
-          tensors[kCoefficients],
-          static_cast<const SavedConfig&>(*saved).config};
+  const auto capsule = ctx->saved_data["config"].toCapsule();
+  const auto& saved = static_cast<const SavedConfig&>(*capsule);
+  return {.q = tensors[kQ],
+          .k = tensors[kK],
+          .v = tensors[kV],
+          .attn_mask = tensors[kMask],
+          .coefficients = tensors[kCoefficients],
+          .config = saved.config,
+          .q_offsets = saved.q_offsets,
+          .k_offsets = saved.k_offsets};
 }
 
 // A stand-in for t by which the recomputed graph can be differentiated: the

@@ -14,19 +14,42 @@
 namespace polyattn {
 
 struct Call {
-  at::Tensor q;                 // [B, H, N, D]
-  at::Tensor k;                 // [B, G, M, D]
-  at::Tensor v;                 // [B, G, M, E]
-  at::Tensor attn_mask;         // broadcasts to [B, H, N, M], or undefined
-  at::Tensor coefficients;      // [P + 1], [H, P + 1] or undefined
-  AttentionConfig config = {};  // with a scale
+  at::Tensor q = {};             // [B, H, N, D]
+  at::Tensor k = {};             // [B, G, M, D]
+  at::Tensor v = {};             // [B, G, M, E]
+  at::Tensor attn_mask = {};     // broadcasts to [B, H, N, M], or undefined
+  at::Tensor coefficients = {};  // [P + 1], [H, P + 1] or undefined
+  AttentionConfig config = {};   // with a scale
   double dropout = 0;
   std::vector<std::int64_t> leading = {};  // sizes of the output before N, E
+  // Of a packed batch, as AttentionInputs has them: B is 1 then.
+  std::vector<std::int64_t> q_offsets = {}, k_offsets = {};
 };
+
+// From the arguments of an op. Throws c10::Error.
+AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
+                            double dropout_p, bool is_causal,
+                            c10::optional<double> scale, bool enable_gqa,
+                            c10::string_view activation,
+                            const c10::optional<at::Tensor>& coefficients,
+                            c10::string_view causal_alignment,
+                            c10::string_view path);
 
 // Throws c10::Error.
 Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const AttentionOptions& options);
+
+// The two offsets of a packed batch: i32 or i64 [B + 1], from 0 to the total.
+struct PackedOffsets {
+  const at::Tensor& q;
+  const at::Tensor& k;
+};
+
+// varlen.cc: the same for a packed batch, q [total, H, D], k [total, G, D],
+// v [total, G, E].
+Call make_packed_call(const at::Tensor& q, const at::Tensor& k,
+                      const at::Tensor& v, const PackedOffsets& offsets,
+                      const AttentionOptions& options);
 
 // The formula, or c10::Error with the same text as FormulaError.
 Activation parse_activation(c10::string_view formula);

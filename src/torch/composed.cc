@@ -9,13 +9,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// In the precision of the computation, and once for each query head.
-at::Tensor widened(const at::Tensor& t, std::int64_t heads) {
-  const at::Tensor wide = t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
-  if (t.size(1) == heads || t.size(1) == 0) return wide;
-  return wide.repeat_interleave(heads / t.size(1), 1);
-}
-
 // What each row may see, broadcast to [B, H, N, M]; undefined if everything.
 at::Tensor visible_keys(const Call& call) {
   const std::int64_t n = call.q.size(2), m = call.k.size(2);
@@ -183,9 +176,34 @@ at::Tensor jacobian_sq(const Call& call, const Scores& scores,
   return row.sum(2);
 }
 
+// A packed batch, one sequence after the other.
+at::Tensor by_sequence(const Call& call) {
+  std::vector<at::Tensor> outputs;
+  for (std::size_t b = 1; b < call.q_offsets.size(); ++b) {
+    const auto rows_of = [b](const at::Tensor& t,
+                             const std::vector<std::int64_t>& offsets) {
+      return t.narrow(2, offsets[b - 1], offsets[b] - offsets[b - 1]);
+    };
+    Call one = call;
+    one.q = rows_of(call.q, call.q_offsets);
+    one.k = rows_of(call.k, call.k_offsets);
+    one.v = rows_of(call.v, call.k_offsets);
+    one.q_offsets = one.k_offsets = {};
+    outputs.push_back(composed_attention(one));
+  }
+  return at::cat(outputs, 2);
+}
+
 }  // namespace
 
+at::Tensor widened(const at::Tensor& t, std::int64_t heads) {
+  const at::Tensor wide = t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
+  if (t.size(1) == heads || t.size(1) == 0) return wide;
+  return wide.repeat_interleave(heads / t.size(1), 1);
+}
+
 at::Tensor composed_attention(const Call& call) {
+  if (!call.q_offsets.empty()) return by_sequence(call);
   const Scores scores = scores_of(call);
   const at::Tensor raw = raw_weights(call, scores);
   at::Tensor weights = raw * row_scale(call, scores, raw);

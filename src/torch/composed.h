@@ -7,6 +7,9 @@
 
 namespace polyattn {
 
+// In the precision of the computation, and once for each query head.
+at::Tensor widened(const at::Tensor& t, std::int64_t heads);
+
 // [B, H, N, E]
 at::Tensor composed_attention(const Call& call);
 

@@ -55,7 +55,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_op(
   return {dq, dk, dv, dc};
 }
 
+// The ops below the dispatcher know no packed batches: there _opaque_forward is
+// what a mode sees.
+void check_not_packed(const Call& call) {
+  TORCH_CHECK(call.q_offsets.empty(),
+              "[attention_varlen] no packed batch under a mode of torch that "
+              "looks at every op, nor on other devices than the CPU: call "
+              "polyattn.attention on each sequence");
+}
+
 FusedResults dispatch_forward(const Call& call, bool norms) {
+  check_not_packed(call);
   static const auto op =
       find_op<decltype(forward_op<forward_on_cpu>)>("polyattn::_fused_forward");
   const AttentionConfig& c = call.config;
@@ -69,6 +79,7 @@ FusedResults dispatch_forward(const Call& call, bool norms) {
 
 FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
                                  Wanted wanted) {
+  check_not_packed(call);
   static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
       "polyattn::_fused_backward");
   const AttentionConfig& c = call.config;

@@ -65,8 +65,11 @@ at::Tensor heads_of(const at::Tensor& t, std::int64_t first, std::int64_t count,
 }
 
 AttentionInputs Part::inputs() const {
-  AttentionInputs in{
-      .q = view_of(call.q), .k = view_of(call.k), .v = view_of(call.v)};
+  AttentionInputs in{.q = view_of(call.q),
+                     .k = view_of(call.k),
+                     .v = view_of(call.v),
+                     .q_offsets = call.q_offsets,
+                     .k_offsets = call.k_offsets};
   const at::Tensor& mask = call.attn_mask;
   if (is_bias(mask)) {
     in.bias = view_of(mask);
@@ -91,12 +94,13 @@ std::vector<Part> parts_of(const Call& call) {
   const std::int64_t group = call.k.size(1) == 0 ? 1 : heads / call.k.size(1);
   std::vector<Part> parts;
   for (std::int64_t h = 0; h < heads; h += count) {
-    Part part{{with_dense_rows(heads_of(call.q, h, count, 1)),
-               with_dense_rows(heads_of(call.k, h, count, group)),
-               with_dense_rows(heads_of(call.v, h, count, group)),
-               mask_heads(call.attn_mask, h, count),
-               {},
-               call.config},
+    Part part{{.q = with_dense_rows(heads_of(call.q, h, count, 1)),
+               .k = with_dense_rows(heads_of(call.k, h, count, group)),
+               .v = with_dense_rows(heads_of(call.v, h, count, group)),
+               .attn_mask = mask_heads(call.attn_mask, h, count),
+               .config = call.config,
+               .q_offsets = call.q_offsets,
+               .k_offsets = call.k_offsets},
               h,
               count,
               group};

@@ -1,5 +1,6 @@
 // The signatures of the ops. Their implementations: attention.cc (the public
-// ones), matched.cc, cpu.cc, meta.cc, autograd.cc and autocast.cc.
+// ones), varlen.cc, opaque.cc, matched.cc, cpu.cc, meta.cc, autograd.cc and
+// autocast.cc. decode_class.cc has a class beside them.
 #include <torch/library.h>
 
 // The arguments and their order are those of scaled_dot_product_attention;
@@ -20,6 +21,32 @@ TORCH_LIBRARY(polyattn, m) {
         "Tensor max_abs_score, Tensor non_finite)");
 
   m.def(
+      "attention_varlen(Tensor query, Tensor key, Tensor value, "
+      "Tensor cu_seqlens_q, Tensor cu_seqlens_k, bool is_causal=False, *, "
+      "float? scale=None, str activation=\"softmax\", "
+      "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "
+      "str path=\"auto\") -> Tensor");
+
+  // The definition in torch ops, which torch's transforms can look into.
+  m.def("_composed_attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
+
+  // What a compiler sees of both: a box with its inputs as they came
+  // (opaque.cc).
+  m.def(
+      "_opaque_forward(Tensor query, Tensor key, Tensor value, "
+      "Tensor? attn_mask, Tensor? coefficients, Tensor? cu_seqlens_q, "
+      "Tensor? cu_seqlens_k, bool is_causal, float? scale, bool enable_gqa, "
+      "str activation, str causal_alignment, str path, bool norms) "
+      "-> (Tensor output, Tensor rows, Tensor norms)");
+  m.def(
+      "_opaque_backward(Tensor d_output, Tensor query, Tensor key, "
+      "Tensor value, Tensor? attn_mask, Tensor? coefficients, "
+      "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, Tensor output, "
+      "Tensor rows, bool is_causal, float? scale, bool enable_gqa, "
+      "str activation, str causal_alignment, str path, bool[4] wanted) "
+      "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
+
+  m.def(
       "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? attn_mask, "
       "Tensor? coefficients, str activation, float scale, int causal, "
       "int path, bool norms) -> (Tensor o, Tensor rows, Tensor norms)");
@@ -32,6 +59,7 @@ TORCH_LIBRARY(polyattn, m) {
   // For Python, which has no parser of its own.
   m.def("canonical_formula(str formula) -> str");
   m.def("polynomial_coefficients(str formula) -> float[]");
+  m.def("active_target() -> str");
   m.def(
       "matched_gain(str activation, int tokens, bool causal, float score_std, "
       "float factor) -> (float gain, float scale, float? norm, "

@@ -1,11 +1,11 @@
 #include "train/step.h"
 
-#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "polyattn/nn/attention.h"
+#include "torch/autocast.h"
 #include "train/random.h"
 #include "train/schedule.h"
 
@@ -25,15 +25,15 @@ torch::Tensor norm_penalty(torch::nn::Module& module) {
 
 Autocast::Autocast(const std::string& kind) : on_(kind == "bf16") {
   if (!on_) return;
-  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-  at::autocast::set_cpu_enabled(true);
+  set_autocast_type(at::kBFloat16);
+  enable_autocast(true);
   at::autocast::increment_nesting();
 }
 
 Autocast::~Autocast() {
   if (!on_) return;
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  at::autocast::set_cpu_enabled(false);
+  enable_autocast(false);
 }
 
 double Stepper::accumulate(const std::vector<Batch>& batches, std::int64_t step,

@@ -1,13 +1,12 @@
 // The op under torch's modes: no gradient, inference, autocast, and the device
 // "meta".
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
-#include <torch/version.h>
 
 #include <vector>
 
 #include "polyattn/torch/attention.h"
+#include "torch/autocast.h"
 #include "torch/tensors.h"
 
 namespace polyattn {
@@ -54,25 +53,15 @@ TEST(GradModes, NoGradAndInferenceGiveTheSameOutput) {
 class Autocast {
  public:
   Autocast() {
-    enable(true);
+    enable_autocast(true);
     at::autocast::increment_nesting();
   }
   ~Autocast() {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    enable(false);
+    enable_autocast(false);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
-
- private:
-  static void enable(bool on) {
-#if TORCH_VERSION_MAJOR > 2 || \
-    (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-    at::autocast::set_autocast_enabled(at::kCPU, on);
-#else
-    at::autocast::set_cpu_enabled(on);
-#endif
-  }
 };
 
 TEST(AutocastTest, ComputesAsInBf16WithGradientsOfTheInputsType) {
