@@ -90,7 +90,9 @@ HWY_NOINLINE void WeightPass(const Fn& fn, const PassArgs<T>& a) {
   const auto one = hn::Set(d, T{1});
   const auto scale = hn::Set(d, a.bias_scale);
   VecOf<T> shift[NV];
-  VecSums<T> sums[NV];
+  // With braces no constructor of VecSums is called: the compiler's own is not
+  // compiled for the target, and cannot take in that of a NEON vector.
+  VecSums<T> sums[NV] = {};
   POLYATTN_UNROLL
   for (int v = 0; v < NV; ++v) {
     const auto zero = hn::Zero(d);
