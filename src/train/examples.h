@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "train/run/config.h"
+#include "train/run/records.h"
 #include "train/task_data.h"
 
 namespace polyattn::train {
@@ -39,6 +41,9 @@ class Examples {
 
   // Examples of it: images or sequences; predicted bytes of a text.
   virtual std::int64_t test_count() const = 0;
+
+  // By which images were normalised; none for other examples.
+  virtual std::optional<run::PixelStatistics> pixels() const { return {}; }
 
   // What items are called: "images", "sequences", "tokens".
   virtual const char* unit() const = 0;

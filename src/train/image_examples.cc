@@ -14,9 +14,13 @@ namespace {
 
 constexpr std::int64_t kTestImages = 256;
 
-// (level - mean) / deviation of the channel, over the first `count` images.
-std::vector<float> normalised_levels(const data::ImageSet& set,
-                                     std::int64_t channel, std::int64_t count) {
+struct ChannelStatistics {
+  double mean = 0, deviation = 0;  // of levels from 0 to 255
+};
+
+// Over the first `count` images.
+ChannelStatistics statistics_of(const data::ImageSet& set, std::int64_t channel,
+                                std::int64_t count) {
   std::array<std::int64_t, 256> histogram{};
   const std::int64_t size = set.height * set.width;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -34,11 +38,15 @@ std::vector<float> normalised_levels(const data::ImageSet& set,
     square += share * value * value;
   }
   // A channel without contrast is left at zero, not divided by it.
-  const double deviation = std::sqrt(std::max(square - mean * mean, 1e-4));
+  return {mean, std::sqrt(std::max(square - mean * mean, 1e-4))};
+}
+
+// (level - mean) / deviation.
+std::vector<float> normalised_levels(const ChannelStatistics& channel) {
   std::vector<float> levels(256);
   for (std::size_t level = 0; level < levels.size(); ++level) {
-    levels[level] =
-        static_cast<float>((static_cast<double>(level) - mean) / deviation);
+    levels[level] = static_cast<float>(
+        (static_cast<double>(level) - channel.mean) / channel.deviation);
   }
   return levels;
 }
@@ -64,7 +72,10 @@ ImageExamples::ImageExamples(std::shared_ptr<const void> owner,
               .seed = seed_}) {
   const auto count = limited(splits.train.count(), config.task.train_limit);
   for (std::int64_t c = 0; c < splits.train.channels; ++c) {
-    levels_.push_back(normalised_levels(splits.train, c, count));
+    const ChannelStatistics channel = statistics_of(splits.train, c, count);
+    levels_.push_back(normalised_levels(channel));
+    pixels_.mean.push_back(channel.mean / 255);
+    pixels_.std.push_back(channel.deviation / 255);
   }
 }
 

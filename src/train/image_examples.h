@@ -21,6 +21,9 @@ class ImageExamples : public Examples {
   std::int64_t test_batches() const override;
   Batch test_batch(std::int64_t index) const override;
   std::int64_t test_count() const override { return test_count_; }
+  std::optional<run::PixelStatistics> pixels() const override {
+    return pixels_;
+  }
   const char* unit() const override { return "images"; }
 
  private:
@@ -43,6 +46,7 @@ class ImageExamples : public Examples {
   std::uint64_t seed_;
   std::int64_t batch_;
   std::int64_t test_count_;
+  run::PixelStatistics pixels_;
   std::vector<Levels> levels_;  // by channel
   BatchOrder order_;
 };

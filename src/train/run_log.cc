@@ -119,6 +119,7 @@ void RunLog::describe() {
   info.started = base::utc_now();
   info.tokens = network_.tokens();
   info.test_count = facts_.test_count;
+  info.pixels = facts_.pixels;
   if (job_.config.task.validation > 0) info.split = run::kValidation;
 }
 

@@ -26,6 +26,7 @@ class RunLog {
     std::int64_t steps = 0;
     std::int64_t batches_per_epoch = 0;
     std::int64_t test_count = 0;
+    std::optional<run::PixelStatistics> pixels = {};
   };
 
   // Takes up the newest checkpoint that belongs to the run, if there is one:

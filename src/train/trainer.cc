@@ -71,7 +71,8 @@ Trainer::Trainer(const Job& job)
       log_(job,
            {.steps = steps_,
             .batches_per_epoch = examples_->batches_per_epoch(),
-            .test_count = examples_->test_count()},
+            .test_count = examples_->test_count(),
+            .pixels = examples_->pixels()},
            network_, optimizer_) {
   network_.module().train();
   if (!start_.layers.empty()) log_.write_start(start_.layers);

@@ -29,6 +29,13 @@ TEST(ImageExamples, AreNormalisedOverTheTrainingSet) {
   EXPECT_NEAR(batch.inputs.mean().item<double>(), 0, 1e-5);
   EXPECT_NEAR(batch.inputs.square().mean().item<double>(), 1, 1e-4);
   EXPECT_EQ(batch.items, 256);
+
+  // What a record says of it gives the same numbers.
+  const auto pixels = examples->pixels();
+  ASSERT_TRUE(pixels);
+  const std::uint8_t first = images_of(data).test.pixels[0];
+  EXPECT_NEAR(examples->test_batch(0).inputs[0][0][0][0].item<double>(),
+              (first / 255.0 - pixels->mean.at(0)) / pixels->std.at(0), 1e-5);
 }
 
 TEST(ImageExamples, TestBatchesAreTheWholeSetInOrder) {

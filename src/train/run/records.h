@@ -73,6 +73,13 @@ struct Divergence {
   bool operator==(const Divergence&) const = default;
 };
 
+// By which images are normalised: of each channel, pixels from 0 to 1.
+struct PixelStatistics {
+  std::vector<double> mean, std;
+
+  bool operator==(const PixelStatistics&) const = default;
+};
+
 // What an evaluation finds. Which figures are there depends on the task.
 struct Evaluation {
   double loss = 0;
@@ -119,6 +126,8 @@ struct RunInfo {
   std::optional<Evaluation> result;  // of the last evaluation
   std::int64_t tokens = 0;           // N of its attention
   std::int64_t test_count = 0;       // examples of the evaluation
+  // Of a run on images; older ones have none.
+  std::optional<PixelStatistics> pixels;
   std::optional<std::string> split;  // "validation"; none: the test set
   double max_weight_norm = 0;        // over layers, heads and time
   double max_jacobian_norm = 0;

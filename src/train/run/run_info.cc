@@ -51,6 +51,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit(info.result);
   visit("tokens", info.tokens);
   visit("test_count", info.test_count);
+  visit("pixels", info.pixels);
   visit("split", info.split);
   visit("max_weight_norm", info.max_weight_norm);
   visit("max_jacobian_norm", info.max_jacobian_norm);
@@ -77,6 +78,11 @@ class Printer {
   void operator()(const char* key, const std::optional<Divergence>& value) {
     json[key] = base::Json();
     if (value) json[key] = {{"step", value->step}, {"what", value->what}};
+  }
+  void operator()(const char* key,
+                  const std::optional<PixelStatistics>& value) {
+    json[key] = base::Json();
+    if (value) json[key] = {{"mean", value->mean}, {"std", value->std}};
   }
   template <typename Plain>
   void operator()(const char* key, const Plain& value) {
@@ -143,6 +149,14 @@ class InfoReader {
         string(json, "what")};
   }
 
+  void operator()(const char* key, std::optional<PixelStatistics>& value) {
+    value.reset();
+    if (is_absent(key)) return;
+    const base::Json& json = part(json_, key);
+    if (!json.is_object()) refuse(key, wrong_type(json, "an object"));
+    value = PixelStatistics{numbers(json, "mean"), numbers(json, "std")};
+  }
+
   void check_format() {
     if (!json_.is_object()) {
       throw RecordError(fmt::format("[run] {}: it is no JSON object", file_));
@@ -176,6 +190,17 @@ class InfoReader {
     const base::Json& json = part(object, key);
     if (!json.is_string()) refuse(key, wrong_type(json, "a string"));
     return json.get<std::string>();
+  }
+
+  std::vector<double> numbers(const base::Json& object, const char* key) const {
+    const base::Json& json = part(object, key);
+    if (!json.is_array()) refuse(key, wrong_type(json, "an array"));
+    std::vector<double> values;
+    for (const base::Json& item : json) {
+      if (!item.is_number()) refuse(key, wrong_type(item, "numbers"));
+      values.push_back(item.get<double>());
+    }
+    return values;
   }
 
   // All integers of the file are counts.

@@ -38,6 +38,7 @@ RunInfo full() {
   info.result = {.loss = 2.25, .accuracy = 0.125};
   info.tokens = 65;
   info.test_count = 10000;
+  info.pixels = {{0.25, 0.5, 0.1}, {0.2, 0.3, 1.0 / 3}};
   info.split = kValidation;
   info.max_weight_norm = std::numeric_limits<double>::infinity();
   info.max_jacobian_norm = 3.5;
@@ -138,6 +139,12 @@ TEST(RunInfoDamage, NamesTheKey) {
             "\"loss\" is of type string, must be a number");
   EXPECT_EQ(refusal("path_costs", 3),
             "\"path_costs\" is of type number, must be a string");
+  EXPECT_EQ(refusal("pixels", 3),
+            "\"pixels\" is of type number, must be an object");
+  EXPECT_EQ(refusal("pixels", {{"mean", {0.5}}, {"std", 1}}),
+            "\"std\" is of type number, must be an array");
+  EXPECT_EQ(refusal("pixels", {{"mean", {"a"}}, {"std", {0.5}}}),
+            "\"mean\" is of type string, must be numbers");
   EXPECT_EQ(refusal("divergence", 3),
             "\"divergence\" is of type number, must be an object");
   EXPECT_EQ(refusal("divergence", base::Json::object()), "\"step\" is missing");
@@ -150,10 +157,10 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 29U);
+  EXPECT_EQ(json.size(), 30U);
   const std::set<std::string> optional = {
-      "variant",  "path_costs",    "blas",  "loss",
-      "accuracy", "bits_per_byte", "split", "divergence"};
+      "variant",       "path_costs", "blas",       "loss",  "accuracy",
+      "bits_per_byte", "split",      "divergence", "pixels"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),
