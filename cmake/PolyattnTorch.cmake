@@ -16,8 +16,17 @@ if(NOT TORCH_FOUND)
   return()
 endif()
 set(POLYATTN_HAVE_TORCH ON)
-# at::parallel_for is a template in a header, and serial without this.
+# at::parallel_for is a template in a header, and serial without OpenMP's pragmas.
+# Without OpenMP of our own nothing is linked: the runtime that libtorch brings, of
+# whatever make, has what they call.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+function(polyattn_torch_threads name)
+  if(POLYATTN_OPENMP)
+    target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
+  else()
+    target_compile_options(${name} PRIVATE ${OpenMP_CXX_FLAGS})
+  endif()
+endfunction()
 
 # torch's headers take 10 to 20 seconds to read: those that most files need are
 # compiled once, and every target that uses them takes over the result. A header
@@ -30,7 +39,8 @@ configure_file(${PROJECT_BINARY_DIR}/torch_headers.cc.in
 add_library(polyattn_torch_headers OBJECT ${PROJECT_BINARY_DIR}/torch_headers.cc)
 polyattn_target(polyattn_torch_headers)
 set_target_properties(polyattn_torch_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(polyattn_torch_headers PRIVATE ${TORCH_LIBRARIES} OpenMP::OpenMP_CXX)
+target_link_libraries(polyattn_torch_headers PRIVATE ${TORCH_LIBRARIES})
+polyattn_torch_threads(polyattn_torch_headers)
 target_precompile_headers(polyattn_torch_headers PRIVATE
   <torch/types.h> <torch/nn/cloneable.h> <torch/nn/pimpl.h> <torch/nn/modules/linear.h>)
 
@@ -57,7 +67,8 @@ function(polyattn_torch_target name)
   else()
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
-  target_link_libraries(${name} PUBLIC ${TORCH_LIBRARIES} PRIVATE OpenMP::OpenMP_CXX)
+  target_link_libraries(${name} PUBLIC ${TORCH_LIBRARIES})
+  polyattn_torch_threads(${name})
   target_precompile_headers(${name} REUSE_FROM polyattn_torch_headers)
   # The templates of torch's headers take three seconds of every file. A few files
   # are compiled as one, few enough that a change is compiled within ten seconds.

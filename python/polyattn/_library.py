@@ -11,9 +11,8 @@ LIBRARY_NAME = "libpolyattn_torch.so"
 LIBRARY_VARIABLE = "POLYATTN_LIBRARY"
 
 _HOW_TO_BUILD = (
-    "Build it with `cmake --preset release && cmake --build --preset release` "
-    "and import the package from build/release/python, or point "
-    f"{LIBRARY_VARIABLE} to the library."
+    "In a clone of polyattn, `pip install --no-build-isolation .` builds it for the "
+    f"torch of this environment; or point {LIBRARY_VARIABLE} to a library."
 )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, Literal, NamedTuple, Optional, Tuple, Union, overload
 
 import torch
 from torch import Tensor
 
+from . import _transforms
 from ._errors import check_type
 
 _NoneType = type(None)
+_WATCHES = _transforms.supported()
 
 
 class Activation(NamedTuple):
@@ -42,12 +44,50 @@ def activation(formula: str) -> Activation:
     Activation(formula='x^3/sqrt(N)', coefficients=(0.0, 0.0, 0.0, 1.0))
     """
     check_type("activation", "formula", formula, str)
-    canonical = _canonical(formula)
+    canonical = check_formula(formula)
     try:
         coefficients = torch.ops.polyattn.polynomial_coefficients(canonical)
     except RuntimeError:
         return Activation(canonical, None)
     return Activation(canonical, tuple(coefficients))
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    scale: Optional[float] = ...,
+    enable_gqa: bool = ...,
+    *,
+    activation: str = ...,
+    coefficients: Optional[Tensor] = ...,
+    causal_alignment: str = ...,
+    path: str = ...,
+    return_norms: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    scale: Optional[float] = ...,
+    enable_gqa: bool = ...,
+    *,
+    activation: str = ...,
+    coefficients: Optional[Tensor] = ...,
+    causal_alignment: str = ...,
+    path: str = ...,
+    return_norms: Literal[True],
+) -> Tuple[Tensor, AttentionNorms]: ...
 
 
 def attention(
@@ -110,6 +150,13 @@ def attention(
     check_type("attention", "path", path, str)
     check_type("attention", "dropout_p", dropout_p, Real)
     check_type("attention", "scale", scale, Real, _NoneType)
+    scale = None if scale is None else float(scale)
+    if _is_watched(query, attn_mask, coefficients, float(dropout_p), activation):
+        options = (is_causal, scale, enable_gqa, activation, causal_alignment, path)
+        result = _transforms.attention(
+            query, key, value, attn_mask, coefficients, options, norms=return_norms
+        )
+        return (result[0], AttentionNorms(*result[1:])) if return_norms else result
     ops = torch.ops.polyattn
     op = ops.attention_with_norms if return_norms else ops.attention
     try:
@@ -120,7 +167,7 @@ def attention(
             attn_mask,
             float(dropout_p),
             bool(is_causal),
-            scale=None if scale is None else float(scale),
+            scale=scale,
             enable_gqa=bool(enable_gqa),
             activation=activation,
             coefficients=coefficients,
@@ -128,9 +175,28 @@ def attention(
             path=path,
         )
     except RuntimeError:
-        _check_values(activation, causal_alignment, path)
+        check_path("attention", path, causal_alignment)
+        check_formula(activation)
         raise
     return (result[0], AttentionNorms(*result[1:])) if return_norms else result
+
+
+def _is_watched(
+    query: Tensor,
+    attn_mask: Optional[Tensor],
+    coefficients: Optional[Tensor],
+    dropout_p: float,
+    activation: str,
+) -> bool:
+    """Whether a compiler or a transform is to see one op: where the kernels do it."""
+    if not _WATCHES or not _transforms.active():
+        return False
+    learned_bias = attn_mask is not None and attn_mask.requires_grad
+    learned_sum = (
+        coefficients is not None and coefficients.requires_grad and "sum" in activation
+    )
+    here = query.device.type == "cpu"
+    return here and dropout_p == 0 and not learned_bias and not learned_sum
 
 
 def _check_tensors(**arguments: Any) -> None:
@@ -139,21 +205,21 @@ def _check_tensors(**arguments: Any) -> None:
         check_type("attention", name, value, Tensor, *optional)
 
 
-def _check_values(formula: str, causal_alignment: str, path: str) -> None:
+def check_path(op: str, path: str, causal_alignment: str) -> None:
     """After a failure: was it a wrong value rather than a wrong tensor?"""
     if path not in ("auto", "dense", "linear"):
         raise ValueError(
-            f"[attention] path is '{path}', expected 'auto', 'dense' or 'linear'"
-        )
+            f"[{op}] path is '{path}', expected 'auto', 'dense' or 'linear'"
+        ) from None
     if causal_alignment not in ("upper_left", "lower_right"):
         raise ValueError(
-            f"[attention] causal_alignment is '{causal_alignment}', expected "
+            f"[{op}] causal_alignment is '{causal_alignment}', expected "
             "'upper_left' or 'lower_right'"
         ) from None
-    _canonical(formula)
 
 
-def _canonical(formula: str) -> str:
+def check_formula(formula: str) -> str:
+    """In canonical form; ValueError with a caret under the fault."""
     try:
         return torch.ops.polyattn.canonical_formula(formula)
     except RuntimeError as error:

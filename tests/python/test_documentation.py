@@ -16,7 +16,7 @@ def test_examples():
     names = {}
     printed = io.StringIO()
     examples = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(examples) == 9
+    assert len(examples) == 12
     with contextlib.redirect_stdout(printed):
         for example in examples:
             exec(compile(example, "docs/python.md", "exec"), names)
@@ -25,7 +25,7 @@ def test_examples():
     promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
     shown = re.search(r"\nprints\n\n((?:    .*\n)+)", PAGE).group(1)
     promised += [line[4:] for line in shown.splitlines()]
-    assert len(promised) == 7
+    assert len(promised) == 11
     for line in promised:
         assert line in lines
     assert lines[lines.index("x^3/sqt(N)") + 1].strip() == "^"

@@ -16,7 +16,8 @@ import polyattn
 from polyattn import _library
 
 BUILD = Path(polyattn.__file__).parent.parent
-VERSION_HEADER = Path(__file__).parents[2] / "include/polyattn/version.h"
+REPOSITORY = Path(__file__).parents[2]
+VERSION_HEADER = REPOSITORY / "include/polyattn/version.h"
 
 
 def python(*arguments, path, **variables):
@@ -50,7 +51,14 @@ def test_version_is_that_of_the_header():
 
 
 def test_docstrings_say_what_is_true():
-    examples = ["activation", "attention", "nn.Attention", "nn.MultiheadAttention"]
+    examples = [
+        "DecodeState",
+        "activation",
+        "attention",
+        "attention_varlen",
+        "nn.Attention",
+        "nn.MultiheadAttention",
+    ]
     names = {"polyattn": polyattn, "torch": torch}
     for name in examples:
         found = polyattn
@@ -62,21 +70,29 @@ def test_docstrings_say_what_is_true():
         assert doctest.DocTestRunner().run(test).failed == 0
 
 
+def make_wheel(folder, path="", **variables):
+    """pip wheel on a copy of what setup.py needs where there is a library."""
+    source = folder / "source"
+    (source / "include/polyattn").mkdir(parents=True)
+    shutil.copy(VERSION_HEADER, source / "include/polyattn")
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
+        shutil.copy(REPOSITORY / name, source)
+    shutil.copytree(REPOSITORY / "python/polyattn", source / "python/polyattn")
+    pip = ("-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation")
+    return python(*pip, "-w", str(folder), str(source), path=path, **variables)
+
+
 def test_wheel(tmp_path):
-    """pip makes a wheel for this platform, which works away from the build."""
+    """pip makes a wheel for this platform, which works away from the build. The
+    library is that of this build; scripts/test debian13 has pip build its own."""
     pytest.importorskip("pip")
     pytest.importorskip("wheel")
-    source = tmp_path / "source"
-    leave = shutil.ignore_patterns("CMakeFiles", "build", "*.egg-info")
-    shutil.copytree(BUILD, source, ignore=leave)
-    pip = ("-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps")
-    status, output = python(
-        *pip, "--no-build-isolation", "-w", str(tmp_path), str(source), path=""
-    )
+    status, output = make_wheel(tmp_path, POLYATTN_BUILD=str(BUILD.parent))
     assert status == 0, output
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name.startswith(f"polyattn-{polyattn.__version__}-cp3")
-    assert "-any" not in wheel.name and "linux" in wheel.name
+    minor = ".".join(torch.__version__.split(".")[:2])
+    name = f"polyattn-{polyattn.__version__}+torch{minor}-py3-none-linux"
+    assert wheel.name.startswith(name)
 
     pip = ("-m", "pip", "install", "--quiet", "--no-index", "--no-deps")
     target = tmp_path / "target"
@@ -99,6 +115,25 @@ def test_wheel(tmp_path):
     )
 
 
+def test_wheel_without_torch_or_cmake(tmp_path):
+    """One clear line at the end, not a trace of pip's innards alone."""
+    pytest.importorskip("pip")
+    pytest.importorskip("wheel")
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "torch.py").write_text("raise ImportError('hidden')")
+    status, output = make_wheel(tmp_path, path=hidden)
+    assert status != 0
+    assert "no torch to build against" in output and "--no-build-isolation" in output
+
+    shutil.rmtree(tmp_path / "source")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    status, output = make_wheel(tmp_path, PATH=str(tools))
+    assert status != 0
+    assert "there is no cmake" in output and "libhwy-dev" in output
+
+
 class TestLibrary:
     """In this process, where the library is loaded already."""
 
@@ -112,7 +147,7 @@ class TestLibrary:
         with pytest.raises(ImportError) as caught:
             _library.load(torch.__version__)
         assert str(caught.value).startswith(f"[polyattn] no file {self.beside} ")
-        assert "cmake --build --preset release" in str(caught.value)
+        assert "pip install --no-build-isolation ." in str(caught.value)
         self.beside.write_bytes(b"")
         assert _library.find() == self.beside
 

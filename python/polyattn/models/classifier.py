@@ -1,0 +1,123 @@
+"""Classifier of sequences of different lengths, which sees no padding."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .block import make_blocks, make_norm
+from .embedding import ClassToken, PositionEmbedding, TokenEmbedding, initialise_vit
+from .gpt import check_context, rotary_of
+
+_OP = "SequenceClassifier"
+
+
+class SequenceClassifier(torch.nn.Module):
+    """Tokens [B, N] and lengths [B] -> logits [B, classes].
+
+    The twin of polyattn::models::SequenceClassifier in C++: names, shapes and
+    meaning of the parameters are the same.
+
+    >>> model = polyattn.models.SequenceClassifier(64, 2, 2, classes=10, mlp=128)
+    >>> tokens = torch.randint(1, 257, (2, 30))
+    >>> model(tokens, lengths=torch.tensor([30, 12])).shape
+    torch.Size([2, 10])
+
+    Args:
+        dim, depth, heads: width of the rows, blocks, heads of each.
+        vocabulary: how many tokens there are; 257 for bytes, each moved up by
+            one, and 0 for padding.
+        context: the longest sequence, if positions are learned; rotary ones
+            have no limit.
+        classes: how many.
+        positions: "learned" or "rotary".
+        pooling: what the head reads: "mean", of the rows without padding, or
+            "class", the row of a class token before them.
+        dropout: of the embedded tokens, after attention and in the mlp.
+        drop_path: of the last block; it grows linearly from 0 at the first.
+        block: as polyattn.models.Gpt takes.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        depth: int,
+        heads: int,
+        *,
+        vocabulary: int = 257,
+        context: int = 1024,
+        classes: int = 2,
+        positions: str = "learned",
+        pooling: str = "mean",
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
+        **block: Any,
+    ) -> None:
+        super().__init__()
+        rotary = rotary_of(_OP, positions, block)
+        if pooling not in ("mean", "class"):
+            raise ValueError(
+                f"[{_OP}] pooling is {pooling!r}, expected 'mean' or 'class'"
+            )
+        if context < 1:
+            raise ValueError(f"[{_OP}] context {context} < 1")
+        self.context, self.dropout = context, dropout
+        by_class = pooling == "class"
+        self.tokens = TokenEmbedding(vocabulary, dim)
+        self.class_token = ClassToken(dim) if by_class else None
+        self.positions = None if rotary else PositionEmbedding(context + by_class, dim)
+        options = {"norm_eps": 1e-5, "dropout": dropout, **block}
+        options.update(causal=False, rotary=rotary)
+        self.blocks = make_blocks(dim, depth, heads, drop_path, **options)
+        self.norm = make_norm(options.get("norm", "layer"), dim, options["norm_eps"])
+        self.head = torch.nn.Linear(dim, classes)
+        initialise_vit(self)
+
+    def forward(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
+        """Sequences are padded at their ends; without lengths they are not."""
+        if tokens.dim() != 2 or tokens.shape[1] == 0:
+            raise ValueError(
+                f"[{_OP}] tokens have shape {tuple(tokens.shape)}, expected [B, N] "
+                "with N > 0"
+            )
+        seen = None if lengths is None else _seen(lengths, tokens)
+        x = self.tokens(tokens)
+        if self.class_token is not None:
+            x = self.class_token(x)
+            seen = None if seen is None else F.pad(seen, (1, 0), value=True)
+        if self.positions is not None:
+            check_context(_OP, tokens.shape[1], self.context)
+            x = self.positions(x)
+        x = F.dropout(x, self.dropout, self.training)
+        for block in self.blocks:
+            x = block(x, None if seen is None else seen[:, None, None])
+        x = self.norm(x)
+        return self.head(_mean(x, seen) if self.class_token is None else x[:, 0])
+
+
+def _seen(lengths: Tensor, tokens: Tensor) -> Tensor:
+    """True for tokens, False for padding: [B, N]."""
+    batch, longest = tokens.shape
+    if lengths.shape != (batch,) or lengths.is_floating_point():
+        raise ValueError(
+            f"[{_OP}] lengths are {lengths.dtype} of shape {tuple(lengths.shape)}, "
+            f"expected integers [{batch}]"
+        )
+    if batch > 0 and not 1 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+        raise ValueError(
+            f"[{_OP}] lengths are from {int(lengths.min())} to {int(lengths.max())}, "
+            f"expected from 1 to {longest}"
+        )
+    places = torch.arange(longest, device=tokens.device)
+    return places < lengths.to(tokens.device).unsqueeze(1)
+
+
+def _mean(x: Tensor, seen: Optional[Tensor]) -> Tensor:
+    """Padding is filled, not multiplied by 0: it may hold infinities."""
+    if seen is None:
+        return x.mean(dim=1)
+    rows = x.masked_fill(~seen.unsqueeze(2), 0.0).sum(dim=1)
+    return rows / seen.sum(dim=1, keepdim=True)
