@@ -80,10 +80,12 @@ TEST(Png, CutShortAnywhereIsAnError) {
   }
 }
 
-// Every bit counts: headers and data are under checksums.
+// Every bit counts: headers and data are under checksums. That of the last
+// chunk, which is empty, libpng 1.6.48 does not look at.
 TEST(Png, AnyFlippedBitIsAnError) {
   const std::string whole = png_bytes({.width = 9, .height = 9});
-  for (std::size_t i = 0; i < whole.size(); ++i) {
+  ASSERT_EQ(whole.substr(whole.size() - 8, 4), "IEND");
+  for (std::size_t i = 0; i + 4 < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] ^= 1;
     EXPECT_NE(png_refusal(damaged), "") << i;
