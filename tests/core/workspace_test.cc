@@ -1,5 +1,7 @@
 // What calls that own their workspace do with memory: they do not clear it, and
-// they keep none.
+// keep it for the next one if it is not large.
+#include "core/workspace.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include "core/kernel_cases.h"
 #include "core/random_inputs.h"
@@ -67,28 +70,56 @@ using test::Case;
 using test::Instance;
 using test::Outputs;
 
-// The last byte of a workspace is there for its alignment alone.
+// The last byte of a workspace is there for its alignment alone. A thread that
+// ends frees what it kept.
 TEST(Workspace, IsNotCleared) {
   for (const Path path : {Path::kDense, Path::kLinear}) {
     const Instance instance(Case{
         .n = 300, .m = 300, .d = 8, .e = 8, .formula = "x^2/N", .path = path});
     const AttentionInputs in = instance.inputs();
     const AttentionConfig config = instance.config();
-    const int workers = DefaultParallel().workers();
+    SerialParallel serial;
     Outputs out = instance.outputs(DType::kF32);
     cleared = left_alone = 0;
-    watched = attention_forward_workspace(in, config, workers);
-    attention_forward(in, config, {out.o.tensor, out.rows, {}});
-    watched = attention_backward_workspace(in, config, workers);
-    attention_backward(in, config, out.backward_inputs(instance.d_o.tensor),
-                       out.gradients());
+    watched = attention_forward_workspace(in, config, serial.workers());
+    std::thread([&] {
+      attention_forward(in, config, {out.o.tensor, out.rows, {}}, serial);
+    }).join();
+    watched = attention_backward_workspace(in, config, serial.workers());
+    std::thread([&] {
+      attention_backward(in, config, out.backward_inputs(instance.d_o.tensor),
+                         out.gradients(), serial);
+    }).join();
     watched = 0;
     EXPECT_EQ(left_alone, 2);
     EXPECT_EQ(cleared, 0);
   }
 }
 
-// A long prefix takes megabytes, which must not stay when the state has gone.
+TEST(Workspace, IsKeptForTheNextCallUnlessItIsLarge) {
+  constexpr std::size_t kMegabyte = 1 << 20;
+  const auto kept_after = [](std::size_t bytes) {
+    { const Workspace workspace(bytes); }
+    return live_bytes.load();
+  };
+  std::thread([&] {
+    const std::int64_t before = live_bytes;
+    EXPECT_EQ(kept_after(kMegabyte) - before, kMegabyte);
+    EXPECT_EQ(kept_after(2 * kMegabyte) - before, 2 * kMegabyte);
+    // A smaller one is the same memory, and two at a time are two.
+    const Workspace first(kMegabyte);
+    EXPECT_EQ(first.span().size(), 2 * kMegabyte);
+    const Workspace second(kMegabyte);
+    EXPECT_NE(first.span().data(), second.span().data());
+  }).join();
+  std::thread([&] {
+    const std::int64_t before = live_bytes;
+    EXPECT_EQ(kept_after(100 * kMegabyte) - before, 0);
+  }).join();
+}
+
+// A long prefix takes megabytes, which must not stay when the state has gone:
+// but for the one workspace of the thread, which goes with it.
 TEST(Workspace, NothingStaysBehind) {
   SerialParallel serial;
   const auto decode = [&](std::int64_t tokens, DecodeMode mode) {
@@ -104,7 +135,7 @@ TEST(Workspace, NothingStaysBehind) {
   for (const DecodeMode mode : {DecodeMode::kCache, DecodeMode::kSums}) {
     decode(1, mode);
     const std::int64_t before = live_bytes;
-    decode(5000, mode);
+    std::thread([&] { decode(5000, mode); }).join();
     EXPECT_EQ(live_bytes - before, 0);
   }
 }
