@@ -63,8 +63,14 @@ def configure(torch, folder):
         "POLYATTN_TESTS": "OFF",
         "POLYATTN_TORCH": "ON",
     }
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     settings = [f"-D{name}={value}" for name, value in options.items()]
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    cache = folder / "CMakeCache.txt"
+    if cache.is_file():
+        if f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in cache.read_text():
+            generator = []  # the one it has
+        else:
+            shutil.rmtree(folder)  # of a clone that was moved
     run("cmake", "-S", ROOT, "-B", folder, *generator, *settings)
 
 

@@ -140,8 +140,8 @@ Path attention_backward(const AttentionInputs& inputs,
                         const AttentionGradients& gradients,
                         std::span<std::byte> workspace, Parallel& parallel);
 
-// The same with a workspace of their own, and with DefaultParallel too. A thread
-// keeps the last one for its next call, if it has at most 64 MB.
+// The same with a workspace of their own, and with DefaultParallel too. A
+// thread keeps the last one for its next call, if it has at most 64 MB.
 Path attention_forward(const AttentionInputs& inputs,
                        const AttentionConfig& config,
                        const AttentionResults& results, Parallel& parallel);

@@ -30,6 +30,20 @@ def active() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
+def wants_gradient(t: Optional[Tensor]) -> bool:
+    """Whether anybody wants one: under vmap, what is batched hides who does."""
+    if t is None:
+        return False
+    if torch.compiler.is_compiling():
+        return t.requires_grad
+    functorch = torch._C._functorch
+    while not t.requires_grad:
+        if not functorch.is_functorch_wrapped_tensor(t):
+            return False
+        t = functorch.get_unwrapped(t)
+    return True
+
+
 def attention(
     query: Tensor,
     key: Tensor,
@@ -183,7 +197,7 @@ def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
         raise NotImplementedError(
             "[attention_varlen] no second derivative under torch.compile or torch.func"
         )
-    causal, scale, gqa, activation, alignment, path = ctx.options
+    causal, scale, gqa, activation, alignment, _ = ctx.options
 
     def definition(*by: Tensor) -> Tensor:
         c = by[3] if len(by) > 3 else None
@@ -197,7 +211,7 @@ def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
             activation=activation,
             coefficients=c,
             causal_alignment=alignment,
-            path="dense" if path == "auto" else path,
+            path="dense",
         )
 
     by = [query, key, value] + ([] if coefficients is None else [coefficients])

@@ -60,7 +60,7 @@ def forward(info: Any, dims: Tuple[Any, ...], *arguments: Any) -> Tuple[Any, Any
     output, rows, norms = torch.ops.polyattn._opaque_forward(*folded, *options)
     own = max(t.dim() - (d is not None) for t, d in zip(tensors[:3], dims[:3]))
     output = output.reshape(size, *output.shape[rank + 1 - own :])
-    rows = rows.reshape(size, -1, *rows.shape[1:])
+    rows = rows.unflatten(0, (size, rows.shape[0] // max(size, 1)))
     if not options[-1]:  # no norms were asked for
         return (output, rows, norms), (0, 0, None)
     heads = norms.reshape(size, *norms.shape[rank + 1 - max(own, 2) :])
@@ -92,7 +92,7 @@ def backward(info: Any, dims: Tuple[Any, ...], *arguments: Any) -> Tuple[Any, An
         _front(added(d_output, dims[0]), 0, rank),
         *folded,
         _front(added(output, dims[_TENSORS + 1]), 0, rank),
-        rows.reshape(-1, *rows.shape[2:]),
+        rows.flatten(0, 1),
         *options,
         wanted,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import Any, List, Optional, Sequence, Union
 
@@ -57,6 +58,13 @@ class DecodeState:
         mode: str = "auto",
         dtype: torch.dtype = torch.float32,
     ) -> None:
+        sizes = dict(batch=batch, heads=heads, head_dim=head_dim)
+        optional = dict(kv_heads=kv_heads, value_dim=value_dim)
+        for name, size in sizes.items():
+            check_type(_OP, name, size, int)
+        for name, size in optional.items():
+            check_type(_OP, name, size, int, type(None))
+        check_type(_OP, "scale", scale, Real, type(None))
         check_type(_OP, "activation", activation, str)
         check_type(_OP, "mode", mode, str)
         check_type(_OP, "dtype", dtype, torch.dtype)
@@ -75,7 +83,7 @@ class DecodeState:
         like = torch.empty(0, dtype=dtype)
         try:
             self._state = torch.classes.polyattn.DecodeState(
-                shape, activation, scale, mode, like
+                shape, activation, None if scale is None else float(scale), mode, like
             )
         except RuntimeError as error:
             raise ValueError(_first_line(error)) from None
@@ -133,6 +141,12 @@ class DecodeState:
         """A copy that goes its own way."""
         return self._of(self._state.fork())
 
+    def __deepcopy__(self, memo: Any) -> "DecodeState":
+        return self.fork()
+
+    def __reduce__(self) -> Any:
+        return _from_bytes, (self._state.save().numpy().tobytes(),)
+
     def select(self, index: Union[Tensor, Sequence[int]]) -> None:
         """Text b becomes a copy of what text index[b] was: for beams."""
         rows = index.tolist() if isinstance(index, Tensor) else list(index)
@@ -148,14 +162,10 @@ class DecodeState:
     @classmethod
     def load(cls, path: Union[str, Path]) -> "DecodeState":
         """From a file of save(). Nothing in it is trusted: ValueError says what is wrong."""
-        content = bytearray(Path(path).read_bytes())
-        saved = torch.frombuffer(content, dtype=torch.uint8) if content else None
-        if saved is None:
-            raise ValueError(f"[{_OP}] {path} is empty")
         try:
-            return cls._of(torch.classes.polyattn.DecodeState.load(saved))
-        except RuntimeError as error:
-            raise ValueError(f"[{_OP}] {path}: {_first_line(error)}") from None
+            return _from_bytes(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"[{_OP}] {path}: {error}") from None
 
     def __repr__(self) -> str:
         batch, heads, kv_heads, d, e = self._state.shape()
@@ -164,6 +174,16 @@ class DecodeState:
             f"kv_heads={kv_heads}, head_dim={d}, value_dim={e}, "
             f"lengths={self.lengths}, {self.nbytes} bytes)"
         )
+
+
+def _from_bytes(content: bytes) -> DecodeState:
+    if not content:
+        raise ValueError("it is empty")
+    saved = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+    try:
+        return DecodeState._of(torch.classes.polyattn.DecodeState.load(saved))
+    except RuntimeError as error:
+        raise ValueError(_first_line(error)) from None
 
 
 def _counts(counts: Counts) -> Optional[List[int]]:

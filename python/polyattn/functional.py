@@ -151,29 +151,29 @@ def attention(
     check_type("attention", "dropout_p", dropout_p, Real)
     check_type("attention", "scale", scale, Real, _NoneType)
     scale = None if scale is None else float(scale)
-    if _is_watched(query, attn_mask, coefficients, float(dropout_p), activation):
-        options = (is_causal, scale, enable_gqa, activation, causal_alignment, path)
-        result = _transforms.attention(
-            query, key, value, attn_mask, coefficients, options, norms=return_norms
-        )
-        return (result[0], AttentionNorms(*result[1:])) if return_norms else result
     ops = torch.ops.polyattn
     op = ops.attention_with_norms if return_norms else ops.attention
     try:
-        result = op(
-            query,
-            key,
-            value,
-            attn_mask,
-            float(dropout_p),
-            bool(is_causal),
-            scale=scale,
-            enable_gqa=bool(enable_gqa),
-            activation=activation,
-            coefficients=coefficients,
-            causal_alignment=causal_alignment,
-            path=path,
-        )
+        if _is_watched(query, attn_mask, coefficients, float(dropout_p), activation):
+            options = (is_causal, scale, enable_gqa, activation, causal_alignment, path)
+            result = _transforms.attention(
+                query, key, value, attn_mask, coefficients, options, norms=return_norms
+            )
+        else:
+            result = op(
+                query,
+                key,
+                value,
+                attn_mask,
+                float(dropout_p),
+                bool(is_causal),
+                scale=scale,
+                enable_gqa=bool(enable_gqa),
+                activation=activation,
+                coefficients=coefficients,
+                causal_alignment=causal_alignment,
+                path=path,
+            )
     except RuntimeError:
         check_path("attention", path, causal_alignment)
         check_formula(activation)
@@ -191,10 +191,8 @@ def _is_watched(
     """Whether a compiler or a transform is to see one op: where the kernels do it."""
     if not _WATCHES or not _transforms.active():
         return False
-    learned_bias = attn_mask is not None and attn_mask.requires_grad
-    learned_sum = (
-        coefficients is not None and coefficients.requires_grad and "sum" in activation
-    )
+    learned_bias = _transforms.wants_gradient(attn_mask)
+    learned_sum = "sum" in activation and _transforms.wants_gradient(coefficients)
     here = query.device.type == "cpu"
     return here and dropout_p == 0 and not learned_bias and not learned_sum
 

@@ -63,7 +63,10 @@ def attention_varlen(
                 f"[{_OP}] {name} is a nested tensor: give its values() and offsets()"
             )
     check_type(_OP, "cu_seqlens_k", cu_seqlens_k, Tensor, type(None))
+    check_type(_OP, "coefficients", coefficients, Tensor, type(None))
     check_type(_OP, "activation", activation, str)
+    check_type(_OP, "causal_alignment", causal_alignment, str, type(None))
+    check_type(_OP, "path", path, str)
     check_type(_OP, "scale", scale, Real, type(None))
     ends_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
     watched = _transforms.supported() and _transforms.active()
@@ -77,17 +80,18 @@ def attention_varlen(
                 "(as flash-attention)"
             )
     scale = None if scale is None else float(scale)
-    if watched:
-        return _transforms.attention(
-            query,
-            key,
-            value,
-            None,
-            coefficients,
-            (is_causal, scale, True, activation, alignment, path),
-            cu_seqlens=(cu_seqlens_q, ends_k),
-        )
     try:
+        if watched:
+            options = (is_causal, scale, True, activation, alignment, path)
+            return _transforms.attention(
+                query,
+                key,
+                value,
+                None,
+                coefficients,
+                options,
+                cu_seqlens=(cu_seqlens_q, ends_k),
+            )
         return torch.ops.polyattn.attention_varlen(
             query,
             key,

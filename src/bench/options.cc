@@ -1,6 +1,7 @@
 #include "bench/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

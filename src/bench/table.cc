@@ -1,6 +1,7 @@
 #include "bench/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text_table.h"
 

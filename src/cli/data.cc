@@ -1,6 +1,7 @@
 #include "cli/data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

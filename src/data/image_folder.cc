@@ -1,6 +1,7 @@
 #include "data/image_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>

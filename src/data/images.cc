@@ -1,6 +1,7 @@
 // load_images() of load.h: which reader takes a folder, and what its classes
 // are called.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

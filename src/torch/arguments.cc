@@ -106,13 +106,18 @@ constexpr double kSuspicious = -100;
 
 // A bias for what is not softmax, with -inf for numbers that mean masking.
 // Other devices than the CPU would have to be waited for, and what a compiler
-// traces has no numbers: there it stays as it is.
+// or a transform looks at has no numbers: there it is done without a word.
 at::Tensor without_finite_masking(const at::Tensor& bias,
                                   const Activation& activation) {
-  const bool traced = bias.key_set().has(c10::DispatchKey::Python);
-  if (!bias.is_cpu() || traced || bias.numel() == 0) return bias;
   const double inf = std::numeric_limits<double>::infinity();
   const at::Tensor seen = bias.detach();
+  const bool watched =
+      bias.key_set().has(c10::DispatchKey::Python) ||
+      bias.key_set().has(c10::DispatchKey::FuncTorchBatched) ||
+      bias.key_set().has(c10::DispatchKey::FuncTorchGradWrapper);
+  if (!bias.is_cpu() || watched)
+    return bias.masked_fill(seen.le(kMasking), -inf);
+  if (bias.numel() == 0) return bias;
   const auto least =
       seen.masked_fill(seen.eq(-inf), 0).amin().to(at::kDouble).item<double>();
   if (!(least <= kSuspicious)) return bias;

@@ -110,6 +110,7 @@ Sides sides_of(const Call& call) {
   if (call.attn_mask.defined()) {
     const at::Tensor mask = call.attn_mask.transpose(2, 3);
     sides.seen = sides.seen * mask.to(sides.v.scalar_type());
+    sides.k = sides.k.masked_fill(mask.logical_not(), 0);
     sides.v = sides.v.masked_fill(mask.logical_not(), 0);
   }
   return sides;

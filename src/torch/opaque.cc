@@ -106,6 +106,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
       opaque_call(q, k, v, cu_seqlens_q, cu_seqlens_k,
                   options_of(attn_mask, 0, is_causal, scale, enable_gqa,
                              activation, coefficients, causal_alignment, path));
+  TORCH_CHECK(
+      !wanted[3] || opaque.call.config.activation.divisor != Divisor::kSum,
+      kNoGradientOfSum);
   const FusedGradients gradients = backward_on_cpu(
       opaque.call,
       {opaque.to_four(d_output), opaque.to_four(output), rows.contiguous()},

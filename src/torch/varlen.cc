@@ -48,6 +48,11 @@ at::Tensor attention_varlen(const at::Tensor& q, const at::Tensor& k,
       q, k, v, {cu_seqlens_q, cu_seqlens_k},
       options_of({}, 0, is_causal, scale, /*enable_gqa=*/true, activation,
                  coefficients, causal_alignment, path));
+  TORCH_CHECK(
+      call.config.activation.divisor != Divisor::kSum ||
+          !call.coefficients.defined() ||
+          !(at::GradMode::is_enabled() && call.coefficients.requires_grad()),
+      kNoGradientOfSum);
   return fused_forward(call, false).o.squeeze(0).transpose(0, 1);
 }
 
@@ -56,13 +61,9 @@ at::Tensor attention_varlen(const at::Tensor& q, const at::Tensor& k,
 Call make_packed_call(const at::Tensor& q, const at::Tensor& k,
                       const at::Tensor& v, const PackedOffsets& offsets,
                       const AttentionOptions& options) {
-  Call call = make_call(one_batch("query", q), one_batch("key", k),
-                        one_batch("value", v), options);
-  TORCH_CHECK(call.config.activation.divisor != Divisor::kSum ||
-                  !call.coefficients.defined() ||
-                  !call.coefficients.requires_grad(),
-              "[attention_varlen] coefficients under `sum` have no gradient "
-              "here: call polyattn.attention on each sequence");
+  const at::Tensor rows_q = one_batch("query", q), rows_k = one_batch("key", k),
+                   rows_v = one_batch("value", v);
+  Call call = make_call(rows_q, rows_k, rows_v, options);
   call.q_offsets = offsets_of("cu_seqlens_q", offsets.q, q.size(0));
   call.k_offsets = offsets_of("cu_seqlens_k", offsets.k, k.size(0));
   TORCH_CHECK(call.q_offsets.size() == call.k_offsets.size(),

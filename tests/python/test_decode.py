@@ -1,5 +1,8 @@
 """DecodeState: token by token is the whole, whatever the pieces."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -126,7 +129,23 @@ def test_fork_select_save_load(tmp_path):
         beams.select([3])
 
 
+def test_copies_go_their_own_way():
+    tensors = text()
+    state = new_state("x^2/sqrt(N)")
+    state.step(*(t[:, :, :25] for t in tensors))
+    tail = [t[:, :, 25:] for t in tensors]
+    copies = [copy.deepcopy(state), pickle.loads(pickle.dumps(state))]
+    want = state.step(*tail)
+    for other in copies:
+        assert other.lengths == [25, 25]
+        assert torch.equal(other.step(*tail), want)
+
+
 def test_errors(tmp_path):
+    with pytest.raises(TypeError, match="batch is float, expected int"):
+        polyattn.DecodeState(1.5, 2, 4)
+    with pytest.raises(TypeError, match="scale is str, expected Real or None"):
+        polyattn.DecodeState(1, 2, 4, scale="a")
     with pytest.raises(ValueError, match="mode is 'sums', expected"):
         new_state("x^2", mode="sums")
     with pytest.raises(ValueError, match=r"\^"):

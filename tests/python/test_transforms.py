@@ -254,3 +254,84 @@ def test_vmap_says_what_it_cannot_do():
                 q, q, q, activation="x^2/N", coefficients=c
             )
         )(q, c)
+
+
+@pytest.mark.parametrize("wrap", ["parameter", "func"])
+def test_a_bias_that_vmap_batches_has_its_gradient(wrap):
+    x = random(3, 2, 5, 4, seed=1)
+    bias = random(3, 2, 5, 5, seed=2, grad=wrap == "parameter")
+
+    def run(x, bias):
+        return polyattn.attention(x, x, x, bias, activation="x^3/sqrt(N)")
+
+    def loss(bias):
+        return torch.vmap(run)(x, bias).square().sum()
+
+    if wrap == "parameter":
+        (got,) = torch.autograd.grad(loss(bias), bias)
+    else:
+        got = torch.func.grad(loss)(bias)
+    plain = bias.detach().requires_grad_()
+    total = sum(run(*one).square().sum() for one in zip(x, plain))
+    assert_equal(got, torch.autograd.grad(total, plain)[0])
+    per_member = torch.func.grad(lambda b, x: run(x, b).square().sum())
+    assert_equal(torch.vmap(per_member)(bias.detach(), x), got)
+
+
+def test_masks_with_large_numbers_hide_keys_under_a_compiler():
+    x = random(1, 2, 5, 4, seed=1, dtype=torch.float32)
+    low = torch.full((5, 5), torch.finfo(torch.float32).min).triu(1)
+    bias = torch.zeros(5, 5, requires_grad=True)
+
+    def learned(x, bias):
+        return polyattn.attention(x, x, x, low + bias, activation="x^2/N")
+
+    def drop(x):
+        return polyattn.attention(x, x, x, low, 0.5, activation="x^2/N")
+
+    want = polyattn.attention(x, x, x, is_causal=True, activation="x^2/N")
+    torch.testing.assert_close(compiled(learned)(x, bias), want)
+    assert compiled(drop)(x).abs().max() < 4 * want.abs().max()
+
+
+def test_second_derivatives_whatever_the_path():
+    (x,) = tensors(1, heads=(1,), n=3, grad=False)
+    for formula in ("x^2/N", "x^4/sum"):
+
+        def loss(x, path):
+            o = polyattn.attention(x, x, x, activation=formula, path=path)
+            return o.square().sum()
+
+        def hessian(path):
+            return torch.func.jacrev(torch.func.grad(lambda x: loss(x, path)))(x)
+
+        assert_equal(hessian("linear"), hessian("dense"))
+
+
+def test_vmap_of_nothing():
+    x = random(3, 2, 5, 4, seed=1)
+
+    def run(q, k):
+        return polyattn.attention(q, k, k, activation="x^2/N")
+
+    assert torch.vmap(run)(x[:, :, :0], x).shape == (3, 2, 0, 4)
+
+
+def test_coefficients_under_sum_of_packed_batches_have_no_wrong_gradient():
+    q = random(10, 2, 4, seed=1)
+    ends, c = torch.tensor([0, 4, 10]), random(5, seed=2)
+
+    def loss(c):
+        o = polyattn.attention_varlen(
+            q, q, q, ends, activation="x^4/sum", coefficients=c
+        )
+        return o.square().sum()
+
+    with pytest.raises(RuntimeError, match="under `sum` have no gradient here"):
+        torch.func.grad(loss)(c)
+
+
+def test_errors_are_those_of_plain_calls():
+    x = random(3, 2, 5, 4, seed=1)
+    with pytest.raises(ValueError, match=r"\^"):
+        torch.vmap(lambda x: polyattn.attention(x, x, x, activation="x^^3"))(x)

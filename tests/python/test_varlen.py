@@ -112,8 +112,23 @@ def test_bad_offsets(offsets, message):
         polyattn.attention_varlen(*tensors(LENGTHS), torch.tensor(offsets))
 
 
+def test_learned_coefficients_under_sum_are_for_inference():
+    inputs = [t.detach() for t in tensors(LENGTHS)]
+    c = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    options = dict(activation="x^2/sum", coefficients=c)
+    with pytest.raises(RuntimeError, match="under `sum` have no gradient here"):
+        polyattn.attention_varlen(*inputs, ends(LENGTHS), **options)
+    with torch.no_grad():
+        got = polyattn.attention_varlen(*inputs, ends(LENGTHS), **options)
+        assert_equal(got, one_by_one(*inputs, LENGTHS, LENGTHS, **options))
+
+
 def test_bad_arguments():
     q, k, v = tensors(LENGTHS)
+    with pytest.raises(TypeError, match="coefficients is int, expected Tensor or None"):
+        polyattn.attention_varlen(q, k, v, ends(LENGTHS), coefficients=3)
+    with pytest.raises(RuntimeError, match="query of size"):
+        polyattn.attention_varlen(q[None], k[None], v[None], ends(LENGTHS))
     with pytest.raises(RuntimeError, match=r"not \[total, heads, width\]"):
         polyattn.attention_varlen(q[None], k, v, ends(LENGTHS))
     with pytest.raises(RuntimeError, match="for 4 sequences, cu_seqlens_k for 1"):
