@@ -1,22 +1,39 @@
 """ONNX Runtime's fused attention, for the benchmark alone.
 
-A model of one node is a hundred bytes: they are written here, because the package
-onnx prints its warnings over what a benchmark prints.
+A model of one node is a hundred bytes: they are written here, without the package
+onnx.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Union
+import contextlib
+import os
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from torch import Tensor
 
 
 def version() -> Optional[str]:
     try:
-        import onnxruntime
+        with _quiet():
+            import onnxruntime
     except ImportError:
         return None
     return onnxruntime.__version__
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Beside Debian's torch its library complains about each of a thousand schemas
+    that both of them register."""
+    saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)
 
 
 def _varint(value: int) -> bytes:
@@ -58,7 +75,8 @@ def _model(heads: int, sizes: Sequence[int]) -> bytes:
 
 def multi_head_attention(inputs: List[Tensor], threads: int) -> Callable[[], Any]:
     """A program that computes softmax attention of q, k, v [B, H, N, D]."""
-    import onnxruntime
+    with _quiet():
+        import onnxruntime
 
     b, heads, n, d = inputs[0].shape
     options = onnxruntime.SessionOptions()
