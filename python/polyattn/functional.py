@@ -90,6 +90,25 @@ def attention(
 ) -> Tuple[Tensor, AttentionNorms]: ...
 
 
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    scale: Optional[float] = ...,
+    enable_gqa: bool = ...,
+    *,
+    activation: str = ...,
+    coefficients: Optional[Tensor] = ...,
+    causal_alignment: str = ...,
+    path: str = ...,
+    return_norms: bool,
+) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]: ...
+
+
 def attention(
     query: Tensor,
     key: Tensor,
@@ -201,6 +220,11 @@ def _check_tensors(**arguments: Any) -> None:
     for name, value in arguments.items():
         optional = (_NoneType,) if name in ("attn_mask", "coefficients") else ()
         check_type("attention", name, value, Tensor, *optional)
+        if value is not None and value.is_nested:
+            raise TypeError(
+                f"[attention] {name} is a nested tensor: polyattn.attention_varlen "
+                "takes its values() and offsets()"
+            )
 
 
 def check_path(op: str, path: str, causal_alignment: str) -> None:

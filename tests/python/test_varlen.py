@@ -145,3 +145,5 @@ def test_bad_arguments():
     t = nested([torch.ones(2, 3), torch.ones(1, 3)])
     with pytest.raises(TypeError, match="nested tensor: give its values"):
         polyattn.attention_varlen(t, t, t, ends(LENGTHS))
+    with pytest.raises(TypeError, match="nested tensor: polyattn.attention_varlen"):
+        polyattn.attention(t, t, t)
