@@ -27,6 +27,55 @@ namespace HWY_NAMESPACE {
 template <typename T>
 inline constexpr std::int64_t kMostSingleRows = kLanes<T> / 2;
 
+// to[i] = the sum of the lanes of sums[i].
+template <typename T>
+HWY_INLINE void SumEach(const VecOf<T> (&sums)[4], T* HWY_RESTRICT to) {
+  POLYATTN_UNROLL
+  for (int i = 0; i < 4; ++i)
+    to[i] = hn::GetLane(hn::SumOfLanes(Tag<T>(), sums[i]));
+}
+
+#if HWY_TARGET == HWY_SCALAR
+template <typename T>
+HWY_INLINE void SumFour(const VecOf<T> (&sums)[4], T* HWY_RESTRICT to) {
+  SumEach<T>(sums, to);
+}
+#else
+// The sum of all blocks of four lanes.
+template <class D, class V, typename T>
+HWY_INLINE void StoreBlockSum(D d, V v, T* HWY_RESTRICT to) {
+  if constexpr (hn::MaxLanes(D()) > 4) {
+    const hn::Half<D> half;
+    StoreBlockSum(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)),
+                  to);
+  } else {
+    hn::StoreU(v, d, to);
+  }
+}
+
+// The same, together: after two steps each block of four lanes holds a share of
+// each sum, and blocks are added. That is a third of the instructions.
+template <typename T>
+HWY_INLINE void SumFour(const VecOf<T> (&sums)[4], T* HWY_RESTRICT to) {
+  const Tag<T> d;
+  if constexpr (sizeof(T) == 4) {
+    const auto pairs = [&](VecOf<T> a, VecOf<T> b) POLYATTN_LAMBDA {
+      return hn::Add(hn::InterleaveLower(d, a, b),
+                     hn::InterleaveUpper(d, a, b));
+    };
+    const hn::Repartition<std::uint64_t, Tag<T> > wide;
+    const auto ab = hn::BitCast(wide, pairs(sums[0], sums[1]));
+    const auto cd = hn::BitCast(wide, pairs(sums[2], sums[3]));
+    StoreBlockSum(d,
+                  hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, ab, cd)),
+                          hn::BitCast(d, hn::InterleaveUpper(wide, ab, cd))),
+                  to);
+  } else {
+    SumEach<T>(sums, to);
+  }
+}
+#endif
+
 // s[j] = q . k_j for `count` keys.
 template <typename T>
 HWY_NOINLINE void DotRows(const T* HWY_RESTRICT q, const RowsView<T>& k,
@@ -54,9 +103,16 @@ HWY_NOINLINE void DotRows(const T* HWY_RESTRICT q, const RowsView<T>& k,
       POLYATTN_UNROLL
       for (int i = 0; i < N; ++i) rest[i] += q[c] * k.data[(j + i) * k.ld + c];
     }
+    if constexpr (N == kKeys) {
+      SumFour<T>(sum, s + j);
+    } else {
+      POLYATTN_UNROLL
+      for (int i = 0; i < N; ++i)
+        s[j + i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
+    }
+    if (depth % L == 0) return;
     POLYATTN_UNROLL
-    for (int i = 0; i < N; ++i)
-      s[j + i] = hn::GetLane(hn::SumOfLanes(d, sum[i])) + rest[i];
+    for (int i = 0; i < N; ++i) s[j + i] += rest[i];
   };
   std::int64_t j = 0;
   for (; j + kKeys <= count; j += kKeys) dots.template operator()<kKeys>(j);
@@ -106,6 +162,7 @@ HWY_NOINLINE void AddRows(const T* HWY_RESTRICT w, const RowsView<T>& v,
   std::int64_t c = 0;
   for (; c + kMost * L <= width; c += kMost * L)
     columns.template operator()<kMost>(c);
+  for (; c + 4 * L <= width; c += 4 * L) columns.template operator()<4>(c);
   for (; c + 2 * L <= width; c += 2 * L) columns.template operator()<2>(c);
   for (; c + L <= width; c += L) columns.template operator()<1>(c);
   for (; c < width; ++c) {
