@@ -5,7 +5,13 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Download,
+  type Page,
+} from 'playwright-core';
 import { fixtures } from '../fixtures';
 import { embed, embedText } from '../fixtures/embed';
 
@@ -150,6 +156,12 @@ export async function downloadText(
   page: Page,
   click: () => Promise<void>,
 ): Promise<{ name: string; text: string }> {
-  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  // Chromium refuses a second download of a page unless it knows of a click since, and on a
+  // busy machine the download may get there first. People would click again.
+  const once = async (timeout: number): Promise<Download> => {
+    const [download] = await Promise.all([page.waitForEvent('download', { timeout }), click()]);
+    return download;
+  };
+  const download = await once(15_000).catch(() => once(60_000));
   return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') };
 }
