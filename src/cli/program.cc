@@ -82,6 +82,12 @@ std::string version_line(const std::string& program) {
 
 std::optional<int> parse_arguments(CLI::App& app,
                                    std::vector<std::string> arguments) {
+  // From 2.5 on CLI11 fills the lines of texts, those of examples too.
+#if CLI11_VERSION_MAJOR > 2 || \
+    (CLI11_VERSION_MAJOR == 2 && CLI11_VERSION_MINOR >= 5)
+  app.get_formatter()->enable_description_formatting(false);
+  app.get_formatter()->enable_footer_formatting(false);
+#endif
   refuse_octal(app);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
