@@ -50,8 +50,8 @@ def test_quick_run(tmp_path, capsys):
     assert bench.main([*arguments, "--json", str(path)]) == 0
     document = json.loads(path.read_text())
     rows = document["rows"]
-    # Two shapes, two kinds of work, three formulas; one length, two states.
-    assert len(rows) == 12 + 2
+    # Two shapes, two kinds of work, three formulas; one length, three ways.
+    assert len(rows) == 12 + 3
     for row in rows:
         assert row["low"] <= row["speed_up"] <= row["high"]
         assert math.isfinite(row["speed_up"]) and row["seconds"] > 0
