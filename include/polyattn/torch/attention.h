@@ -32,7 +32,7 @@ struct AttentionOptions {
 
   // Broadcast to [B, H, N, M]. bool: true where the row may see the key.
   // Floating point: added to the scores; -inf removes the key. For what is not
-  // softmax so do numbers at or below -1e4 on the CPU, with a warning:
+  // softmax so do numbers at or below -1e4, on the CPU with a warning:
   // libraries that know softmax alone mean that.
   TORCH_ARG(c10::optional<at::Tensor>, mask) = c10::nullopt;
 

@@ -54,7 +54,7 @@ HWY_INLINE void StoreBlockSum(D d, V v, T* HWY_RESTRICT to) {
 }
 
 // The same, together: after two steps each block of four lanes holds a share of
-// each sum, and blocks are added. That is a third of the instructions.
+// each sum, and blocks are added.
 template <typename T>
 HWY_INLINE void SumFour(const VecOf<T> (&sums)[4], T* HWY_RESTRICT to) {
   const Tag<T> d;
