@@ -56,13 +56,6 @@ at::Tensor composed(const Call& call) {
   return linear ? composed_linear(call) : composed_attention(call);
 }
 
-FusedResults evaluate(const Call& call, bool norms) {
-  if (is_fused(call)) return fused_forward(call, norms);
-  FusedResults results{composed(call), {}, {}};
-  if (norms) results.norms = composed_norms(call, results.o.detach());
-  return results;
-}
-
 at::Tensor with_leading(const at::Tensor& t, const Call& call,
                         at::IntArrayRef rest) {
   std::vector<std::int64_t> sizes = call.leading;
@@ -159,6 +152,13 @@ auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
 }
 
 }  // namespace
+
+FusedResults evaluate(const Call& call, bool norms) {
+  if (is_fused(call)) return fused_forward(call, norms);
+  FusedResults results{composed(call), {}, {}};
+  if (norms) results.norms = composed_norms(call, results.o.detach());
+  return results;
+}
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k,
                      const at::Tensor& v, const AttentionOptions& options) {

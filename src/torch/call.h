@@ -45,12 +45,6 @@ struct PackedOffsets {
   const at::Tensor& k;
 };
 
-// The kernels take the output for linear in the coefficients, which it is not
-// under `sum`.
-inline constexpr const char* kNoGradientOfSum =
-    "[attention_varlen] coefficients under `sum` have no gradient here: call "
-    "polyattn.attention on each sequence";
-
 // varlen.cc: the same for a packed batch, q [total, H, D], k [total, G, D],
 // v [total, G, E].
 Call make_packed_call(const at::Tensor& q, const at::Tensor& k,

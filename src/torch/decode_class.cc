@@ -95,17 +95,6 @@ class DecodeHolder : public torch::CustomClassHolder {
   std::string activation() const {
     return state_.options().activation.to_string();
   }
-  std::string mode() const {
-    switch (state_.options().mode) {
-      case DecodeMode::kAuto:
-        return "auto";
-      case DecodeMode::kCache:
-        return "cache";
-      case DecodeMode::kSums:
-        return "state";
-    }
-    return {};
-  }
 
  private:
   static std::span<const std::int64_t> span_of(const OptionalCounts& counts) {
@@ -199,6 +188,5 @@ TORCH_LIBRARY_FRAGMENT(polyattn, m) {
       .def("select", &DecodeHolder::select)
       .def("save", &DecodeHolder::save)
       .def("shape", &DecodeHolder::shape)
-      .def("activation", &DecodeHolder::activation)
-      .def("mode", &DecodeHolder::mode);
+      .def("activation", &DecodeHolder::activation);
 }

@@ -60,8 +60,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_op(
 void check_not_packed(const Call& call) {
   TORCH_CHECK(call.q_offsets.empty(),
               "[attention_varlen] no packed batch under a mode of torch that "
-              "looks at every op, nor on other devices than the CPU: call "
-              "polyattn.attention on each sequence");
+              "looks at every op: call polyattn.attention on each sequence");
 }
 
 FusedResults dispatch_forward(const Call& call, bool norms) {

@@ -31,6 +31,10 @@ FusedResults fused_forward(const Call& call, bool norms);
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
                               Wanted wanted);
 
+// attention.cc: by the kernels where they can, otherwise by the definition in
+// torch ops.
+FusedResults evaluate(const Call& call, bool norms);
+
 // As the arguments of an op have it.
 inline c10::optional<at::Tensor> if_defined(const at::Tensor& t) {
   return t.defined() ? c10::optional<at::Tensor>(t) : c10::nullopt;

@@ -106,9 +106,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
       opaque_call(q, k, v, cu_seqlens_q, cu_seqlens_k,
                   options_of(attn_mask, 0, is_causal, scale, enable_gqa,
                              activation, coefficients, causal_alignment, path));
+  // The kernels take the output for linear in the coefficients.
   TORCH_CHECK(
       !wanted[3] || opaque.call.config.activation.divisor != Divisor::kSum,
-      kNoGradientOfSum);
+      "[attention_varlen] coefficients under `sum` have no gradient here: call "
+      "polyattn.attention on each sequence");
   const FusedGradients gradients = backward_on_cpu(
       opaque.call,
       {opaque.to_four(d_output), opaque.to_four(output), rows.contiguous()},

@@ -3,7 +3,6 @@
 #include <torch/library.h>
 
 #include "torch/call.h"
-#include "torch/composed.h"
 #include "torch/fused.h"
 
 namespace polyattn {
@@ -48,12 +47,7 @@ at::Tensor attention_varlen(const at::Tensor& q, const at::Tensor& k,
       q, k, v, {cu_seqlens_q, cu_seqlens_k},
       options_of({}, 0, is_causal, scale, /*enable_gqa=*/true, activation,
                  coefficients, causal_alignment, path));
-  TORCH_CHECK(
-      call.config.activation.divisor != Divisor::kSum ||
-          !call.coefficients.defined() ||
-          !(at::GradMode::is_enabled() && call.coefficients.requires_grad()),
-      kNoGradientOfSum);
-  return fused_forward(call, false).o.squeeze(0).transpose(0, 1);
+  return evaluate(call, false).o.squeeze(0).transpose(0, 1);
 }
 
 }  // namespace

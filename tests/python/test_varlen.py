@@ -112,15 +112,20 @@ def test_bad_offsets(offsets, message):
         polyattn.attention_varlen(*tensors(LENGTHS), torch.tensor(offsets))
 
 
-def test_learned_coefficients_under_sum_are_for_inference():
+def test_learned_coefficients_under_sum():
     inputs = [t.detach() for t in tensors(LENGTHS)]
     c = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
     options = dict(activation="x^2/sum", coefficients=c)
-    with pytest.raises(RuntimeError, match="under `sum` have no gradient here"):
-        polyattn.attention_varlen(*inputs, ends(LENGTHS), **options)
     with torch.no_grad():
         got = polyattn.attention_varlen(*inputs, ends(LENGTHS), **options)
         assert_equal(got, one_by_one(*inputs, LENGTHS, LENGTHS, **options))
+    got = polyattn.attention_varlen(*inputs, ends(LENGTHS), **options)
+    want = one_by_one(*inputs, LENGTHS, LENGTHS, **options)
+    assert_equal(got, want)
+    assert_equal(
+        torch.autograd.grad(got.square().sum(), c)[0],
+        torch.autograd.grad(want.square().sum(), c)[0],
+    )
 
 
 def test_bad_arguments():
