@@ -92,7 +92,7 @@ std::string eval_text(const RunSeries& series, std::size_t bytes) {
 }
 
 std::string layer_text(const CurvesText& curves, const NormsLayout& layout,
-                       std::size_t layer) {
+                       const LayerFacts& facts, std::size_t layer) {
   std::string heads = "[";
   for (std::size_t i = 0; i < layout.heads(layer); ++i) {
     const std::size_t column = layout.head_column(layer, i);
@@ -106,8 +106,11 @@ std::string layer_text(const CurvesText& curves, const NormsLayout& layout,
                  .text();
   }
   const std::size_t column = layout.layer_column(layer);
-  return ObjectText()
-      .add("grad_norm", curves.column(column))
+  ObjectText object;
+  if (!facts.kind.empty()) object.add("kind", Json(facts.kind).dump());
+  if (facts.stage >= 0) object.add("stage", std::to_string(facts.stage));
+  if (facts.tokens > 0) object.add("tokens", Json(facts.tokens).dump());
+  return object.add("grad_norm", curves.column(column))
       .add("weight_norm", curves.column(column + 1))
       .add("heads", heads + "]")
       .text();
@@ -117,7 +120,7 @@ std::string norms_text(const RunSeries& series, std::size_t bytes) {
   if (!series.norms()) {
     return R"({"points":0,"step":[],"tokens":[],"layers":[]})";
   }
-  const auto& [layout, table] = *series.norms();
+  const auto& [layout, facts, table] = *series.norms();
   // A model of many heads may leave room for few records; the first and the
   // last are always there.
   const std::size_t limit = std::clamp<std::size_t>(
@@ -125,7 +128,7 @@ std::string norms_text(const RunSeries& series, std::size_t bytes) {
   const CurvesText curves(table.rows(), table.thinned_to(limit));
   std::string layers = "[";
   for (std::size_t i = 0; i < layout.layers(); ++i) {
-    layers += (i == 0 ? "" : ",") + layer_text(curves, layout, i);
+    layers += (i == 0 ? "" : ",") + layer_text(curves, layout, facts[i], i);
   }
   return ObjectText()
       .add("points", std::to_string(table.total()))

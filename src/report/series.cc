@@ -19,6 +19,8 @@ using base::JsonError;
 
 constexpr std::size_t kCapacity = 2 * kMaxPoints;
 constexpr std::size_t kMaxNormsWidth = 1 << 14;
+constexpr std::size_t kMaxKind = 32;
+constexpr std::uint64_t kMaxStage = 1000;
 // Numbers in the table of the norms, of any width: one megabyte.
 constexpr std::size_t kMaxNormsNumbers = 1 << 17;
 
@@ -114,6 +116,34 @@ std::string heads_text(const Json& record, const NormsLayout& layout,
     text += ']';
   }
   return text + "]";
+}
+
+// Lists by layer that only models of many kinds have.
+std::vector<LayerFacts> facts_of(const Json& record, std::size_t layers) {
+  std::vector<LayerFacts> facts(layers);
+  const auto each = [&](const char* key, const auto& take) {
+    if (!record.contains(key)) return;
+    const Json& list = list_at(record, key);
+    check_length(list, layers, key);
+    for (std::size_t i = 0; i < layers; ++i) take(facts[i], list[i]);
+  };
+  each("layer_kind", [](LayerFacts& layer, const Json& kind) {
+    if (!kind.is_string()) throw JsonError("a layer's kind is no string");
+    layer.kind = cut_text(kind.get<std::string>(), kMaxKind);
+  });
+  each("layer_stage", [](LayerFacts& layer, const Json& stage) {
+    if (!stage.is_number_unsigned() || stage.get<std::uint64_t>() > kMaxStage) {
+      throw JsonError("a layer's stage is no small count");
+    }
+    layer.stage = stage.get<std::int64_t>();
+  });
+  each("layer_tokens", [](LayerFacts& layer, const Json& tokens) {
+    layer.tokens = base::number_of(tokens);
+    if (!(layer.tokens > 0) || !std::isfinite(layer.tokens)) {
+      throw JsonError("a layer has no number of tokens");
+    }
+  });
+  return facts;
 }
 
 void put_largest(const NormsLayout& layout, std::vector<double>& row) {
@@ -217,7 +247,8 @@ void RunSeries::add_norms(std::int64_t step, const Json& record) {
     const std::size_t capacity =
         std::clamp<std::size_t>(kMaxNormsNumbers / row.size(), 8, kCapacity);
     norms_.emplace(
-        NormsTable{layout, ThinTable(layout.width(), {0, 1, 2, 3}, capacity)});
+        NormsTable{layout, facts_of(record, layout.layers()),
+                   ThinTable(layout.width(), {0, 1, 2, 3}, capacity)});
   }
   if (!norms_->table.add(step, row)) {
     throw JsonError("its step is not a new one");

@@ -51,8 +51,16 @@ class NormsLayout {
   std::size_t width_ = kFirstLayer;
 };
 
+// What a layer of a model of many kinds is.
+struct LayerFacts {
+  std::string kind;         // of its attention; empty: all are alike
+  std::int64_t stage = -1;  // from 0; -1: there is one
+  double tokens = 0;        // keys of a row; 0: those of the record
+};
+
 struct NormsTable {
   NormsLayout layout;
+  std::vector<LayerFacts> facts;  // as the first record says
   ThinTable table;
 };
 

@@ -147,6 +147,22 @@ TEST(Document, HasEveryField) {
   EXPECT_EQ(run, expected);
 }
 
+TEST(Document, SaysWhatTheLayersOfARunAre) {
+  const TemporaryFolder folder;
+  base::Json record = base::parse_json(norms_line(1, 1));
+  record["layer_kind"] = {"window \"a\"", "class"};
+  record["layer_stage"] = {0, 1};
+  record["layer_tokens"] = {16, 65};
+  write_run(folder / "swin", finished_run("softmax", 1, 0.5),
+            base::json_line(record));
+  const Json run = parsed(make_document({folder / "swin"}, {}))["runs"][0];
+  const Json& layers = run["norms"]["layers"];
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[0]["kind"], "window \"a\"");
+  EXPECT_EQ(layers[0]["stage"], 0);
+  EXPECT_EQ(layers[1]["tokens"], 65);
+}
+
 TEST(Document, ComparesTheRunsOfATask) {
   const TemporaryFolder folder;
   for (int seed = 1; seed <= 2; ++seed) {

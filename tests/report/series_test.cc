@@ -8,6 +8,8 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "report/metrics_file.h"
 #include "run_of_bytes.h"
@@ -16,6 +18,7 @@
 namespace polyattn::report {
 namespace series_test {
 
+using base::Json;
 using test::eval_line;
 using test::message_of;
 using test::norms_line;
@@ -48,7 +51,7 @@ TEST(RunSeries, TakesEveryKind) {
   EXPECT_TRUE(series.has_accuracy());
   EXPECT_FALSE(series.has_bits());
   ASSERT_TRUE(series.norms());
-  const auto& [layout, table] = *series.norms();
+  const auto& [layout, facts, table] = *series.norms();
   EXPECT_EQ(layout.layers(), 2U);
   EXPECT_EQ(layout.heads(1), 2U);
   EXPECT_EQ(table.rows().value(0, NormsLayout::kTokens), 49);
@@ -104,6 +107,47 @@ TEST(RunSeries, RefusesNormsOfUnequalShape) {
               "")
         << key;
     EXPECT_FALSE(series.norms());
+  }
+}
+
+TEST(RunSeries, KnowsWhatLayersAre) {
+  base::Json record = base::parse_json(norms_line(1, 1));
+  record["layer_kind"] = {"window", "class"};
+  record["layer_stage"] = {0, 3};
+  record["layer_tokens"] = {16, 65};
+  RunSeries series;
+  series.add(base::json_line(record));
+  series.add(norms_line(2, 1));
+  const auto& facts = series.norms()->facts;
+  ASSERT_EQ(facts.size(), 2U);
+  EXPECT_EQ(facts[1].kind, "class");
+  EXPECT_EQ(facts[1].stage, 3);
+  EXPECT_EQ(facts[1].tokens, 65);
+
+  RunSeries alike;
+  alike.add(norms_line(1, 1));
+  EXPECT_EQ(alike.norms()->facts[0].kind, "");
+  EXPECT_EQ(alike.norms()->facts[0].stage, -1);
+  EXPECT_EQ(alike.norms()->facts[0].tokens, 0);
+
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, Json>>{{"layer_kind", {"window"}},
+                                                 {"layer_kind", {1, 2}},
+                                                 {"layer_kind", "window"},
+                                                 {"layer_stage", {0, -1}},
+                                                 {"layer_stage", {0, 1001}},
+                                                 {"layer_stage", {0, 1.5}},
+                                                 {"layer_tokens", {16, 0}},
+                                                 {"layer_tokens", {16, "inf"}},
+                                                 {"layer_tokens", {16}}}) {
+    base::Json bad = base::parse_json(norms_line(1, 1));
+    bad[key] = value;
+    RunSeries none;
+    EXPECT_NE(
+        message_of<base::JsonError>([&] { none.add(base::json_line(bad)); }),
+        "")
+        << key << value;
+    EXPECT_FALSE(none.norms());
   }
 }
 

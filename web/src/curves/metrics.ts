@@ -55,7 +55,7 @@ function headValues(
   return combine === 'max' ? head.jacobianMax : head.jacobianMean;
 }
 
-function chosen<T>(items: T[], index: number | 'all'): T[] {
+export function chosen<T>(items: T[], index: number | 'all'): T[] {
   if (index === 'all') return items;
   return items[index] === undefined ? [] : [items[index]];
 }
@@ -73,22 +73,21 @@ function combined(parts: Float64Array[], how: View['combine']): Float64Array | n
   return how === 'mean' ? result.map((value) => value / parts.length) : result;
 }
 
-function overRoot(y: Float64Array, tokens: Float64Array): Float64Array {
-  return y.map((value, i) => value / Math.sqrt(tokens[i]));
+function overRoot(y: Float64Array, layer: LayerNorms, tokens: Float64Array): Float64Array {
+  return y.map((value, i) => value / Math.sqrt(layer.tokens ?? tokens[i]));
 }
 
 export function headNorm(quantity: HeadQuantity, choice: NormChoice): Pick {
   return ({ norms }) => {
-    const heads = chosen(norms.layers, choice.layer).flatMap((layer) =>
-      chosen(layer.heads, choice.head),
-    );
-    const y = combined(
-      heads.map((head) => headValues(head, quantity, choice.combine)),
-      choice.combine,
-    );
-    if (y === null) return null;
     const relative = choice.relative && quantity !== 'score';
-    return { step: norms.step, y: relative ? overRoot(y, norms.tokens) : y, points: norms.points };
+    const parts = chosen(norms.layers, choice.layer).flatMap((layer) =>
+      chosen(layer.heads, choice.head).map((head) => {
+        const y = headValues(head, quantity, choice.combine);
+        return relative ? overRoot(y, layer, norms.tokens) : y;
+      }),
+    );
+    const y = combined(parts, choice.combine);
+    return y === null ? null : { step: norms.step, y, points: norms.points };
   };
 }
 

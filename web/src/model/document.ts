@@ -92,6 +92,9 @@ export interface HeadNorms {
 }
 
 export interface LayerNorms {
+  kind: string; // of its attention; empty if all layers are alike
+  stage: number | null; // from 0; null if there is one
+  tokens: number | null; // its N; null: that of the record
   gradNorm: Float64Array;
   weightNorm: Float64Array;
   heads: HeadNorms[];

@@ -8,7 +8,7 @@ import type {
   Start,
   TrainSeries,
 } from './document';
-import { fields, list, number, numbers } from './values';
+import { fields, list, number, numberOrNull, numbers, text } from './values';
 
 // Records that there were, which cannot be fewer than there are.
 function pointsOf(value: unknown, shown: number): number {
@@ -61,6 +61,9 @@ export function readNormSeries(value: unknown): NormSeries {
   const layers: LayerNorms[] = list(norms.layers).map((entry) => {
     const layer = fields(entry);
     return {
+      kind: text(layer.kind),
+      stage: numberOrNull(layer.stage),
+      tokens: numberOrNull(layer.tokens),
       gradNorm: numbers(layer.grad_norm, step.length),
       weightNorm: numbers(layer.weight_norm, step.length),
       heads: list(layer.heads).map((head) => readHead(head, step.length)),

@@ -5,6 +5,7 @@ import { fill, h } from '../dom';
 import { taskRuns, visibleRuns, type Context } from '../view/context';
 import { choose } from '../view/controls';
 import { currentAxis } from './axis';
+import { layerName } from './layer-names';
 import { pickOf, quantities, type Quantity } from './quantities';
 import { references } from './references';
 
@@ -21,6 +22,7 @@ export class LayerPanel {
   private readonly bar = h('div', { class: 'controls' });
   private readonly grid = h('div', { class: 'cards small' });
   private cards: ChartCard[] = [];
+  private names: string[] = []; // of the layers that have cards
   private quantity: Quantity = quantities[0];
   private extent: Range | null = null;
 
@@ -48,7 +50,8 @@ export class LayerPanel {
   update(): void {
     const count = Math.max(0, ...taskRuns(this.context).map((run) => run.norms.layers.length));
     this.element.hidden = count < 2;
-    if (count !== this.cards.length) this.build(count);
+    const names = Array.from({ length: count }, (_, i) => layerName(taskRuns(this.context), i));
+    if (names.join('\n') !== this.names.join('\n')) this.build(names);
     this.extent = this.measure(count);
     for (const card of this.cards) card.update();
   }
@@ -59,14 +62,14 @@ export class LayerPanel {
 
   private choose(quantity: Quantity): void {
     this.quantity = quantity;
-    this.cards.forEach((card) => card.remove());
-    this.cards = [];
+    this.names = [];
     this.update();
   }
 
-  private build(count: number): void {
+  private build(names: string[]): void {
     for (const card of this.cards) card.remove();
-    this.cards = Array.from({ length: count }, (_, layer) => this.card(layer));
+    this.names = names;
+    this.cards = names.map((name, layer) => this.card(layer, name));
     fill(
       this.grid,
       this.cards.map((card) => card.element),
@@ -78,17 +81,18 @@ export class LayerPanel {
     return { layer, head, combine, relative };
   }
 
-  private card(layer: number): ChartCard {
+  private card(layer: number, name: string): ChartCard {
     const { context, quantity } = this;
     return new ChartCard(context, this.group, () => currentAxis(context), {
       id: `layer-${layer + 1}-${quantity.id}`,
-      title: `${quantity.title}, layer ${layer + 1}`,
-      heading: () => [document.createTextNode(`Layer ${layer + 1}`)],
+      title: `${quantity.title}, layer ${name}`,
+      heading: () => [document.createTextNode(`Layer ${name}`)],
       about: '',
       log: true,
       compact: true,
       pick: () => pickOf(quantity.id, this.choice(layer)),
-      references: () => references(quantity.id, taskRuns(context), context.store.get().relative),
+      references: () =>
+        references(quantity.id, taskRuns(context), { ...context.store.get(), layer }),
       extent: () => this.extent,
     });
   }

@@ -5,8 +5,9 @@ import type { ChartSpec } from '../charts/spec';
 import { fill, h } from '../dom';
 import { math } from '../math';
 import { taskRuns, type Context, type Section } from '../view/context';
-import { choose, numbered, segmented } from '../view/controls';
+import { choose, numbered, segmented, type Option } from '../view/controls';
 import { currentAxis } from './axis';
+import { layerName } from './layer-names';
 import { LayerPanel } from './layers';
 import { pickOf, quantities, type Quantity } from './quantities';
 import { references } from './references';
@@ -22,7 +23,7 @@ function specOf(context: Context, quantity: Quantity): ChartSpec {
     log: true,
     compact: false,
     pick: () => pickOf(id, context.store.get()),
-    references: () => references(id, taskRuns(context), context.store.get().relative),
+    references: () => references(id, taskRuns(context), context.store.get()),
   };
 }
 
@@ -35,12 +36,19 @@ function sizes(context: Context): { layers: number; heads: number } {
   };
 }
 
+function layerOptions(context: Context, count: number): Option<number | 'all'>[] {
+  return numbered(count, 'all').map(({ value, text }) => ({
+    value,
+    text: value === 'all' ? text : layerName(taskRuns(context), value),
+  }));
+}
+
 function controls(context: Context): HTMLElement[] {
   const { store } = context;
   const { layer, head, combine, relative } = store.get();
   const { layers, heads } = sizes(context);
   return [
-    choose('Layer', numbered(layers, 'all'), layer, (value) => store.set({ layer: value })),
+    choose('Layer', layerOptions(context, layers), layer, (value) => store.set({ layer: value })),
     choose('Head', numbered(heads, 'all'), head, (value) => store.set({ head: value })),
     segmented(
       'Of layers, heads and the batch',

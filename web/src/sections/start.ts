@@ -7,6 +7,7 @@ import type { HeadStart } from '../model/document';
 import { integer, plural, significant } from '../text/format';
 import { visibleRuns, type Context } from '../view/context';
 import { swatch } from '../view/swatch';
+import { layerName } from './layer-names';
 import {
   rangeText,
   startedRuns,
@@ -91,7 +92,7 @@ export class StartPanel {
         h(
           'tr',
           null,
-          h('th', { scope: 'row' }, layer + 1),
+          h('th', { scope: 'row' }, layerName(runs, layer)),
           h('td', null, startStrip(heads, scale, this.context.styles.of(group.activation).colour)),
           numberCells(heads),
         ),

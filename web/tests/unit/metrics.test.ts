@@ -10,6 +10,8 @@ import {
   trainLoss,
 } from '../../src/curves/metrics';
 import { readReport } from '../../src/model/read';
+import { layerName } from '../../src/sections/layer-names';
+import { references } from '../../src/sections/references';
 import { fixtures } from '../fixtures';
 
 const report = readReport(JSON.parse(JSON.stringify(fixtures.diverged())));
@@ -44,6 +46,49 @@ describe('metrics', () => {
     const plain = headNorm('weight', all)(run);
     const relative = headNorm('weight', { ...all, relative: true })(run);
     expect(relative?.y[0]).toBeCloseTo((plain?.y[0] ?? 0) / 7, 12);
+  });
+
+  it('divides by the root of the N that each layer has', () => {
+    const mixed = structuredClone(run);
+    mixed.norms.layers[0].tokens = 16;
+    mixed.norms.layers[1].tokens = 4;
+    const relative = { ...all, relative: true };
+    for (const [layer, root] of [
+      [0, 4],
+      [1, 2],
+    ]) {
+      const plain = headNorm('weight', { ...all, layer })(run);
+      const divided = headNorm('weight', { ...relative, layer })(mixed);
+      expect(divided?.y[0]).toBeCloseTo((plain?.y[0] ?? 0) / root, 12);
+    }
+    const each = [0, 1].map((layer) => headNorm('weight', { ...relative, layer })(mixed)?.y[0]);
+    const two = { ...mixed, norms: { ...mixed.norms, layers: mixed.norms.layers.slice(0, 2) } };
+    expect(headNorm('weight', relative)(two)?.y[0]).toBe(Math.max(...each.map(Number)));
+  });
+
+  it('draws the bounds of the layers that are shown', () => {
+    const mixed = structuredClone(run);
+    mixed.norms.layers.forEach((layer, i) => (layer.tokens = i === 0 ? 16 : 65));
+    const values = (layer: number | 'all') =>
+      references('weight', [mixed], { layer, relative: false }).map(({ value }) => value);
+    expect(values(0)).toEqual([4]);
+    expect(values(1)[0]).toBeCloseTo(Math.sqrt(65), 12);
+    expect(values('all')[0]).toBeCloseTo(Math.sqrt(65), 12);
+    expect(references('weight', [mixed], { layer: 'all', relative: false })[0].label).toContain(
+      'N = 65',
+    );
+    expect(references('weight', [run], { layer: 0, relative: false })[0].value).toBeCloseTo(7, 12);
+  });
+
+  it('names layers by what they are', () => {
+    const mixed = structuredClone(run);
+    mixed.norms.layers[0].kind = 'window';
+    mixed.norms.layers[0].stage = 0;
+    mixed.norms.layers[1].stage = 1;
+    expect(layerName([mixed], 0)).toBe('1, window attention of stage 1');
+    expect(layerName([mixed], 1)).toBe('2, stage 2');
+    expect(layerName([run], 1)).toBe('2');
+    expect(layerName([mixed, run], 0)).toBe('1');
   });
 
   it('knows the time of a step', () => {
