@@ -119,6 +119,8 @@ struct AttentionGradients {
   std::optional<Tensor> dq = {};  // as q
   std::optional<Tensor> dk = {};  // as k
   std::optional<Tensor> dv = {};  // as v
+  // As the bias, with a stride of 1 along the keys: sizes of 1 are summed over.
+  std::optional<Tensor> d_bias = {};
 };
 
 // Bytes of workspace for a call with this many workers. Any alignment will do.
@@ -127,7 +129,7 @@ std::size_t attention_forward_workspace(const AttentionInputs& inputs,
                                         int workers);
 std::size_t attention_backward_workspace(const AttentionInputs& inputs,
                                          const AttentionConfig& config,
-                                         int workers);
+                                         int workers, bool d_bias = false);
 
 // Return the path that gave the results: kDense or kLinear.
 Path attention_forward(const AttentionInputs& inputs,

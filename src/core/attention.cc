@@ -131,8 +131,9 @@ Path backward_with(const AttentionInputs& inputs, const AttentionConfig& config,
                    const AttentionBackwardInputs& backward,
                    const AttentionGradients& gradients, Parallel& parallel,
                    const GetWorkspace& workspace) {
-  const Problem problem = check_problem(kBackward, inputs, config);
+  Problem problem = check_problem(kBackward, inputs, config);
   check_backward(kBackward, problem, backward, gradients);
+  problem.d_bias = gradients.d_bias.has_value();
   const Path path = choose_path(kBackward, problem, Direction::kBackward);
   std::byte* memory = workspace(
       bytes_of(problem, path, Direction::kBackward, parallel.workers()));
@@ -186,8 +187,9 @@ std::size_t attention_forward_workspace(const AttentionInputs& inputs,
 
 std::size_t attention_backward_workspace(const AttentionInputs& inputs,
                                          const AttentionConfig& config,
-                                         int workers) {
-  const Problem problem = check_problem(kBackward, inputs, config);
+                                         int workers, bool d_bias) {
+  Problem problem = check_problem(kBackward, inputs, config);
+  problem.d_bias = d_bias && inputs.bias;
   const Path path = choose_path(kBackward, problem, Direction::kBackward);
   return bytes_of(problem, path, Direction::kBackward, workers);
 }

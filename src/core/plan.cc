@@ -22,6 +22,32 @@ std::int64_t forward_k_block(std::int64_t strip, std::int64_t element) {
   return round_down(kPanelBytes / (strip * element), 12);
 }
 
+BiasPlan plan_bias(const Problem& p, std::int64_t strip) {
+  constexpr std::int64_t kWantedTasks = 64;
+  constexpr std::int64_t kPartBytes = 32 << 20;
+  BiasPlan plan{.families = p.batch * p.kv_heads};
+  if (!p.d_bias) return plan;
+  const Extents& size = p.in.bias->size;
+  plan.by_batch = size[0] > 1 || p.batch == 1;
+  plan.by_head = size[1] > 1 || p.kv_heads == 1;
+  plan.slices = size[0] * size[1];
+  plan.keys = size[3];
+  // A bias that is one number has a sum for each query, since queries are what
+  // tiles that run at once do not share.
+  plan.strips = size[2] == 1 && size[3] > 1 ? 1 : ceil_div(p.n, strip);
+  plan.members =
+      (plan.by_batch ? 1 : p.batch) * (plan.by_head ? 1 : p.kv_heads);
+  plan.families /= std::max<std::int64_t>(plan.members, 1);
+  const std::int64_t bytes = plan.slices * plan.slice_size(strip) *
+                             static_cast<std::int64_t>(size_of(p.compute));
+  const std::int64_t wanted =
+      ceil_div(kWantedTasks, std::max<std::int64_t>(plan.families, 1));
+  const std::int64_t room = kPartBytes / std::max<std::int64_t>(bytes, 1);
+  plan.parts = std::clamp<std::int64_t>(
+      std::min(wanted, room), 1, std::max<std::int64_t>(plan.members, 1));
+  return plan;
+}
+
 }  // namespace
 
 ForwardPlan plan_forward(const Problem& p, int strip) {
@@ -79,13 +105,21 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   const std::int64_t shorter = std::min(p.n, p.m);
   const std::int64_t least = shorter < 1024 ? 128 : shorter < 4096 ? 256 : 512;
   const std::int64_t pairs = std::max<std::int64_t>(p.batch * p.kv_heads, 1);
+  plan.bias = plan_bias(p, strip);
+  // Pairs that may run at once: those that do not add to the same sums.
+  const std::int64_t apart =
+      std::max<std::int64_t>(plan.bias.families * plan.bias.parts, 1);
   plan.chunks = std::clamp<std::int64_t>(shorter / least, 1,
-                                         ceil_div(kWantedTiles, pairs));
+                                         ceil_div(kWantedTiles, apart));
   plan.q_chunk = ceil_div(ceil_div(p.n, plan.chunks), strip) * strip;
   plan.k_chunk = ceil_div(p.m, plan.chunks);
   const std::int64_t slot = element * (rows * p.d + p.m * (p.d + p.e));
   plan.pairs_at_once = std::clamp<std::int64_t>(
       kSlotBytes / std::max<std::int64_t>(slot, 1), 1, pairs);
+  if (plan.bias.members > plan.bias.parts) {
+    const std::int64_t step = plan.bias.by_head ? p.kv_heads : 1;
+    plan.pairs_at_once = std::min(plan.pairs_at_once, plan.bias.parts * step);
+  }
   return plan;
 }
 

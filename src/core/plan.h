@@ -122,6 +122,33 @@ struct ForwardStorage {
 // The statistics of the parts of one head, added up in order.
 AttentionStats add_stats(std::span<const AttentionStats> parts);
 
+// The gradient of a bias, which many pairs of a sequence and a key head may
+// share. A family is the pairs that add to the same entries. Its members are
+// spread over `parts` sums, member i to part i % parts, so that as many of them
+// may run at once, each part adding in one order; the parts are then added up.
+// Without such a gradient every pair is a family.
+struct BiasPlan {
+  std::int64_t families = 0, members = 1, parts = 1;
+  std::int64_t slices = 0;  // of one part: those of the batch and of the heads
+  std::int64_t strips = 0;  // of queries in a slice; 1 if queries share theirs
+  std::int64_t keys = 0;    // in a slice; 1 if keys share theirs
+  bool by_batch = true;     // a family has one sequence
+  bool by_head = true;      // a family has one key head
+  std::int64_t slice_size(std::int64_t strip) const {
+    return strips * keys * strip;
+  }
+  std::int64_t part_of(std::int64_t pair, std::int64_t kv_heads) const {
+    if (members == 1) return 0;
+    if (by_batch) return pair % kv_heads % parts;
+    return (by_head ? pair / kv_heads : pair) % parts;
+  }
+  std::int64_t pair_of(std::int64_t family, std::int64_t member,
+                       std::int64_t kv_heads) const {
+    if (by_batch == by_head) return family + member;
+    return by_batch ? family * kv_heads + member : member * kv_heads + family;
+  }
+};
+
 // Backward, for each pair of a sequence and a key head: the score matrices of
 // the heads of the group are cut into a grid of chunks. A tile of the grid adds
 // to dk, dv of its keys and to dq of its queries, so tiles that share neither
@@ -137,6 +164,7 @@ struct BackwardPlan {
   std::int64_t k_block;        // keys that are worked on together
   std::int64_t pairs_at_once;  // pairs that have accumulators
   bool copy_k, copy_v;         // as in ForwardPlan
+  BiasPlan bias;
   std::int64_t lanes() const { return strip / 2; }
   std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }
 };
@@ -206,6 +234,18 @@ struct BackwardScratch {
   T* delta;       // [q_block]: what `sum` subtracts from the gradients
 };
 
+// The gradient of the bias while it is being summed. W = strip.
+template <typename T>
+struct BiasSums {
+  BiasSums(Arena& arena, const BackwardPlan& plan)
+      : slice_size(plan.bias.slice_size(plan.strip)),
+        part_size(plan.bias.slices * slice_size),
+        data(arena.take<T>(plan.bias.parts * part_size)) {}
+
+  std::int64_t slice_size, part_size;
+  T* data;  // [parts, slices, strips, keys, W]
+};
+
 template <typename T>
 struct BackwardStorage {
   // With one chunk a worker finishes a pair by itself.
@@ -214,9 +254,11 @@ struct BackwardStorage {
       : slots(
             arena, p, plan,
             plan.chunks == 1 ? workers : static_cast<int>(plan.pairs_at_once)),
+        bias(arena, plan),
         rooms(arena, p, plan, workers) {}
 
   WorkerRooms<Accumulators<T>, BackwardPlan> slots;
+  BiasSums<T> bias;
   WorkerRooms<BackwardScratch<T>, BackwardPlan> rooms;
 };
 

@@ -346,6 +346,9 @@ void check_backward(const char* op, const Problem& problem,
   check_gradient(op, "dq", problem.in.q, gradients.dq);
   check_gradient(op, "dk", problem.in.k, gradients.dk);
   check_gradient(op, "dv", problem.in.v, gradients.dv);
+  if (!gradients.d_bias) return;
+  check.require(problem.in.bias.has_value(), "d_bias without a bias");
+  check_gradient(op, "d_bias", *problem.in.bias, gradients.d_bias);
 }
 
 void check_gradient(const char* op, const char* name, const ConstTensor& like,

@@ -26,6 +26,7 @@ struct Problem {
   Causal causal = Causal::kNone;
   DType compute = DType::kF32;
   Path path = Path::kAuto;
+  bool d_bias = false;  // backward: the gradient of the bias is wanted
   std::int64_t chunk = 0;
   // n and m are those of the longest sequence.
   std::int64_t batch = 0, heads = 0, kv_heads = 0, n = 0, m = 0, d = 0, e = 0;

@@ -253,6 +253,7 @@ void reference_backward(const AttentionInputs& inputs,
   check_backward("reference_backward", p, {.d_o = d_o, .o = d_o, .rows = rows},
                  gradients);
   Sum dq(inputs.q.size), dk(inputs.k.size), dv(inputs.v.size);
+  Sum d_bias(inputs.bias ? inputs.bias->size : Extents{});
   for_each_row(p, [&](Place at, const Row& row) {
     const std::int64_t q_row = query_offset(p, inputs.q.stride, at);
     const std::int64_t d_o_row = query_offset(p, d_o.stride, at);
@@ -269,11 +270,17 @@ void reference_backward(const AttentionInputs& inputs,
       dk.add(key_offset(p, dk.stride, at, j), p.scale * d_s[x], inputs.q,
              q_row);
       dv.add(key_offset(p, dv.stride, at, j), row.attention[x], d_o, d_o_row);
+      if (inputs.bias) {
+        const std::int64_t offset =
+            broadcast_offset(d_bias.size, d_bias.stride, at.b, at.h, at.i, j);
+        d_bias.value[static_cast<std::size_t>(offset)] += d_s[x];
+      }
     }
   });
   dq.store(gradients.dq);
   dk.store(gradients.dk);
   dv.store(gradients.dv);
+  d_bias.store(gradients.d_bias);
 }
 
 }  // namespace polyattn

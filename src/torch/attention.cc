@@ -30,8 +30,10 @@ bool is_fused(const Call& call) {
                      type == at::kBFloat16 || type == at::kHalf;
   const bool here = call.q.is_cpu() || call.q.is_meta();
   const bool linear = call.config.activation.divisor != Divisor::kSum;
+  const bool learned_bias =
+      is_bias(call.attn_mask) && wants_gradient(call.attn_mask);
   return known && here && call.dropout == 0 &&
-         !(is_bias(call.attn_mask) && wants_gradient(call.attn_mask)) &&
+         (!learned_bias || is_plain(call)) &&
          (linear || !wants_gradient(call.coefficients));
 }
 

@@ -20,7 +20,8 @@ constexpr std::size_t kQ = 0, kK = 1, kV = 2, kMask = 3, kCoefficients = 4,
                       kCallTensors = 5;
 
 // Those whose gradients FusedGradients has.
-constexpr std::array<std::size_t, 4> kPlaces = {kQ, kK, kV, kCoefficients};
+constexpr std::array<std::size_t, 5> kPlaces = {kQ, kK, kV, kCoefficients,
+                                                kMask};
 
 variable_list tensors_of(const Call& call) {
   return {call.q, call.k, call.v, call.attn_mask, call.coefficients};
@@ -63,8 +64,8 @@ at::Tensor stand_in(const at::Tensor& t, bool connected) {
   return connected ? t.view_as(t) : t.detach().requires_grad_(true);
 }
 
-// d_o -> those of dq, dk, dv, d_coefficients that are wanted, as a function of
-// d_o and the inputs.
+// d_o -> those of dq, dk, dv, d_coefficients and d_bias that are wanted, as a
+// function of d_o and the inputs.
 class FusedBackward : public torch::autograd::Function<FusedBackward> {
  public:
   // The tensors of the call are arguments too, because torch looks for those
@@ -171,7 +172,8 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
     const OptionalTensor coefficients = if_defined(call.coefficients);
     const Wanted wanted = {ctx->needs_input_grad(kQ), ctx->needs_input_grad(kK),
                            ctx->needs_input_grad(kV),
-                           coefficients && ctx->needs_input_grad(mask ? 4 : 3)};
+                           coefficients && ctx->needs_input_grad(mask ? 4 : 3),
+                           mask && ctx->needs_input_grad(kMask)};
     const variable_list gradients = FusedBackward::apply(
         outer[0], call.q, call.k, call.v, mask, coefficients, call,
         FusedOutputs{outer[0], saved[kCallTensors], saved[kCallTensors + 1]},

@@ -72,6 +72,18 @@ class Gradient {
     return view_of(piece_);
   }
 
+  // Of a bias, which all heads may share.
+  std::optional<Tensor> view_for_bias(const Part& part) {
+    if (!total_.defined()) return {};
+    const bool shared = total_.size(1) == 1;
+    const bool first = !shared || part.first == 0;
+    const at::Tensor own =
+        shared ? total_ : total_.narrow(1, part.first, part.count);
+    piece_ = first ? own : at::empty_like(own);
+    sum_ = first ? at::Tensor() : own;
+    return view_of(piece_);
+  }
+
   void finish_part() {
     if (sum_.defined()) sum_ += piece_;
     sum_ = at::Tensor();
@@ -84,19 +96,21 @@ class Gradient {
 };
 
 struct Gradients {
-  Gradient dq, dk, dv;
+  Gradient dq, dk, dv, d_bias;
 
   void run(const Part& part, const AttentionBackwardInputs& backward) {
     TorchParallel parallel;
     const AttentionInputs in = part.inputs();
     const AttentionGradients out = {.dq = dq.view_for(part, 1),
                                     .dk = dk.view_for(part, part.group),
-                                    .dv = dv.view_for(part, part.group)};
+                                    .dv = dv.view_for(part, part.group),
+                                    .d_bias = d_bias.view_for_bias(part)};
     with_torch_errors([&] {
       attention_backward(in, part.call.config, backward, out, parallel);
     });
     dk.finish_part();
     dv.finish_part();
+    d_bias.finish_part();
   }
 };
 
@@ -123,7 +137,12 @@ FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
   const auto totals = empty_gradients({call.q, call.k, call.v},
                                       {wanted[0], wanted[1], wanted[2]});
   Gradients gradients{
-      {totals[0], no_heads}, {totals[1], no_heads}, {totals[2], no_heads}};
+      {totals[0], no_heads},
+      {totals[1], no_heads},
+      {totals[2], no_heads},
+      {wanted[4] ? at::empty(call.attn_mask.sizes(), call.attn_mask.options())
+                 : at::Tensor(),
+       no_heads}};
   const at::Tensor& c = call.coefficients;
   const at::Tensor dc =
       wanted[3] ? at::zeros(c.sizes(), at::kDouble) : at::Tensor();
@@ -131,7 +150,7 @@ FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
     const at::Tensor d_o =
         with_dense_rows(heads_of(outputs.d_o, part.first, part.count, 1));
     const at::Tensor o = heads_of(outputs.o, part.first, part.count, 1);
-    if (wanted[0] || wanted[1] || wanted[2]) {
+    if (wanted[0] || wanted[1] || wanted[2] || wanted[4]) {
       gradients.run(part, {.d_o = view_of(d_o),
                            .o = view_of(o),
                            .rows = part.rows(outputs.rows)});
@@ -141,7 +160,7 @@ FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
     }
   }
   return {gradients.dq.total(), gradients.dk.total(), gradients.dv.total(),
-          wanted[3] ? dc.to(c.scalar_type()) : dc};
+          wanted[3] ? dc.to(c.scalar_type()) : dc, gradients.d_bias.total()};
 }
 
 }  // namespace polyattn

@@ -41,18 +41,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
 }
 
 template <Backward* backward>
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> backward_op(
-    const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
-    const at::Tensor& v, const OptionalTensor& attn_mask,
-    const OptionalTensor& coefficients, const at::Tensor& o,
-    const at::Tensor& rows, c10::string_view activation, double scale,
-    std::int64_t causal, std::int64_t path, Wanted wanted) {
-  const auto [dq, dk, dv, dc] =
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+backward_op(const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
+            const at::Tensor& v, const OptionalTensor& attn_mask,
+            const OptionalTensor& coefficients, const at::Tensor& o,
+            const at::Tensor& rows, c10::string_view activation, double scale,
+            std::int64_t causal, std::int64_t path, Wanted wanted) {
+  const auto [dq, dk, dv, dc, d_bias] =
       backward({q, k, v, attn_mask.value_or(at::Tensor()),
                 coefficients.value_or(at::Tensor()),
                 config_of(q, activation, scale, causal, path)},
                {d_o, o, rows}, wanted);
-  return {dq, dk, dv, dc};
+  return {dq, dk, dv, dc, d_bias};
 }
 
 // The ops below the dispatcher know no packed batches: there _opaque_forward is
@@ -82,12 +82,12 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
   static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
       "polyattn::_fused_backward");
   const AttentionConfig& c = call.config;
-  auto [dq, dk, dv, dc] = op.call(
+  auto [dq, dk, dv, dc, d_bias] = op.call(
       outputs.d_o, call.q, call.k, call.v, if_defined(call.attn_mask),
       if_defined(call.coefficients), outputs.o, outputs.rows,
       c.activation.to_string(), *c.scale, static_cast<std::int64_t>(c.causal),
       static_cast<std::int64_t>(c.path), wanted);
-  return {dq, dk, dv, dc};
+  return {dq, dk, dv, dc, d_bias};
 }
 
 // What the dispatcher would look at: the kinds of tensors, and the modes that
@@ -114,11 +114,16 @@ bool is_plain(const Call& call, c10::DispatchKeySet keys) {
          (keys - plain).highestPriorityTypeId() == DispatchKey::Undefined;
 }
 
+c10::DispatchKeySet keys_of(const Call& call) {
+  return keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients});
+}
+
 }  // namespace
 
+bool is_plain(const Call& call) { return is_plain(call, keys_of(call)); }
+
 FusedResults fused_forward(const Call& call, bool norms) {
-  const c10::DispatchKeySet keys =
-      keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients});
+  const c10::DispatchKeySet keys = keys_of(call);
   if (!is_plain(call, keys)) return dispatch_forward(call, norms);
   return keys.has(c10::DispatchKey::AutogradCPU)
              ? forward_with_gradient(call, norms)

@@ -23,9 +23,13 @@ struct FusedOutputs {
   at::Tensor d_o, o, rows;
 };
 
-// Of q, k, v and the coefficients; undefined where not wanted.
-using FusedGradients = std::array<at::Tensor, 4>;
-using Wanted = std::array<bool, 4>;
+// Of q, k, v, the coefficients and the bias; undefined where not wanted.
+using FusedGradients = std::array<at::Tensor, 5>;
+using Wanted = std::array<bool, 5>;
+
+// Whether torch would not look at what happens inside: no compiler, no
+// transform, no mode that is told of every op.
+bool is_plain(const Call& call);
 
 FusedResults fused_forward(const Call& call, bool norms);
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,

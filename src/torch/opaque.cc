@@ -101,7 +101,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
     const OptionalTensor& cu_seqlens_k, const at::Tensor& output,
     const at::Tensor& rows, bool is_causal, c10::optional<double> scale,
     bool enable_gqa, c10::string_view activation,
-    c10::string_view causal_alignment, c10::string_view path, Wanted wanted) {
+    c10::string_view causal_alignment, c10::string_view path,
+    std::array<bool, 4> wanted) {
   const OpaqueCall opaque =
       opaque_call(q, k, v, cu_seqlens_q, cu_seqlens_k,
                   options_of(attn_mask, 0, is_causal, scale, enable_gqa,
@@ -114,7 +115,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
   const FusedGradients gradients = backward_on_cpu(
       opaque.call,
       {opaque.to_four(d_output), opaque.to_four(output), rows.contiguous()},
-      wanted);
+      {wanted[0], wanted[1], wanted[2], wanted[3], /*bias=*/false});
   const at::Tensor none = at::empty({0}, q.options());
   const auto finish = [&](std::size_t i, const at::Tensor& t) {
     return wanted[i] ? opaque.to_user(gradients[i], t.sizes()) : none;

@@ -53,8 +53,9 @@ TORCH_LIBRARY(polyattn, m) {
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
       "Tensor? attn_mask, Tensor? coefficients, Tensor o, Tensor rows, "
-      "str activation, float scale, int causal, int path, bool[4] wanted) "
-      "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
+      "str activation, float scale, int causal, int path, bool[5] wanted) "
+      "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients, "
+      "Tensor d_bias)");
 
   // For Python, which has no parser of its own.
   m.def("canonical_formula(str formula) -> str");

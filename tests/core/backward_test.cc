@@ -43,6 +43,7 @@ TEST_P(Backward, TheBoundIsSharp) {
                  .d = 16,
                  .e = 16,
                  .formula = formula(),
+                 .bias = Extra::kFull,
                  .dtype = type,
                  .compute = type};
     const Instance instance(c);
@@ -52,6 +53,7 @@ TEST_P(Backward, TheBoundIsSharp) {
     expect_sharp("dq", want.dq, bound.dq, ratio);
     expect_sharp("dk", want.dk, bound.dk, ratio);
     expect_sharp("dv", want.dv, bound.dv, ratio);
+    expect_sharp("d_bias", want.d_bias, bound.d_bias, ratio);
   }
 }
 
@@ -76,6 +78,36 @@ TEST_P(Backward, EverySubsetOfTheGradients) {
     const Outputs all = run_kernels(instance, c.dtype);
     expect_every_subset(instance, c.dtype, all);
   });
+}
+
+// Sums of the bias in several parts, and tiles that run at once.
+TEST_P(Backward, BiasThatManyShare) {
+  int turn = 0;
+  for (const Extra bias : {Extra::kFull, Extra::kPadding, Extra::kHeads,
+                           Extra::kRows, Extra::kQueries, Extra::kOne}) {
+    Case c{.batch = 3,
+           .heads = 4,
+           .kv_heads = 2,
+           .n = 19,
+           .m = 35,
+           .formula = formula(),
+           .bias = bias};
+    if (turn % 3 == GetParam() % 3) c.batch = 71, c.n = 5, c.m = 7;
+    if (turn % 6 == (GetParam() + 1) % 6 && !light())
+      c.batch = 2, c.n = 300, c.m = 270, c.causal = Causal::kLast;
+    ++turn;
+    SCOPED_TRACE(::testing::PrintToString(c));
+    const Instance instance(c);
+    const Outputs want = instance.reference();
+    const Outputs bound = error_bound(instance, want, c.dtype);
+    for_each_target(targets_for(c), [&](const std::string&) {
+      const Outputs got = run_kernels(instance, c.dtype);
+      expect_gradients(got, want, bound);
+      expect_same_on_threads(got, [&](Parallel& parallel) {
+        return run_kernels(instance, c.dtype, parallel);
+      });
+    });
+  }
 }
 
 TEST_P(Backward, OutputIsReadForSumAlone) {
@@ -245,6 +277,28 @@ TEST(BackwardExtremes, SoftmaxOfHugeScoresIsRight) {
                  .scale = scale};
     Instance instance(c);
     take_few_values(instance);
+    const Outputs want = instance.reference();
+    const Outputs bound = error_bound(instance, want, c.dtype);
+    for_each_target(supported_targets(), [&](const std::string&) {
+      expect_gradients(run_kernels(instance, c.dtype), want, bound);
+    });
+  }
+}
+
+// Rows that only fill up a strip have such scores, too, and nothing to divide
+// them by.
+TEST(BackwardExtremes, HugeBiasThatRowsShare) {
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    const Case c{.batch = 2,
+                 .n = 19,
+                 .m = 35,
+                 .bias = Extra::kPadding,
+                 .dtype = type,
+                 .compute = type};
+    Instance instance(c);
+    for_each_index(instance.bias.tensor.size, [&](const Extents& x) {
+      instance.bias.set(x, 1000 + static_cast<double>(x[3] % 4));
+    });
     const Outputs want = instance.reference();
     const Outputs bound = error_bound(instance, want, c.dtype);
     for_each_target(supported_targets(), [&](const std::string&) {

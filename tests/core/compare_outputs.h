@@ -42,6 +42,7 @@ inline void expect_all_near(const Outputs& a, const Outputs& b,
   expect_near("dq", a.dq, b.dq, a_bound.dq, b_bound.dq);
   expect_near("dk", a.dk, b.dk, a_bound.dk, b_bound.dk);
   expect_near("dv", a.dv, b.dv, a_bound.dv, b_bound.dv);
+  expect_near("d_bias", a.d_bias, b.d_bias, a_bound.d_bias, b_bound.d_bias);
 }
 
 inline void expect_gradients(const Outputs& got, const Outputs& want,
@@ -49,9 +50,11 @@ inline void expect_gradients(const Outputs& got, const Outputs& want,
   expect_within("dq", got.dq, want.dq, bound.dq);
   expect_within("dk", got.dk, want.dk, bound.dk);
   expect_within("dv", got.dv, want.dv, bound.dv);
+  expect_within("d_bias", got.d_bias, want.d_bias, bound.d_bias);
   EXPECT_TRUE(got.dq.padding_untouched());
   EXPECT_TRUE(got.dk.padding_untouched());
   EXPECT_TRUE(got.dv.padding_untouched());
+  EXPECT_TRUE(got.d_bias.padding_untouched());
 }
 
 inline void expect_all_within(const Outputs& got, const Outputs& want,
@@ -77,6 +80,7 @@ inline void expect_same_gradients(const Outputs& a, const Outputs& b) {
   EXPECT_TRUE(same_bits(a.dq, b.dq)) << "dq";
   EXPECT_TRUE(same_bits(a.dk, b.dk)) << "dk";
   EXPECT_TRUE(same_bits(a.dv, b.dv)) << "dv";
+  EXPECT_TRUE(same_bits(a.d_bias, b.d_bias)) << "d_bias";
 }
 
 inline void expect_same_bits(const Outputs& a, const Outputs& b) {
@@ -90,7 +94,7 @@ inline void expect_same_bits(const Outputs& a, const Outputs& b) {
 inline void expect_every_subset(const Instance& instance, DType storage,
                                 const Outputs& all) {
   const Outputs fresh = instance.outputs(storage);
-  for (int wanted = 0; wanted < 8; ++wanted) {
+  for (int wanted = 0; wanted < 16; ++wanted) {
     SCOPED_TRACE(wanted);
     SerialParallel serial;
     Outputs out = instance.outputs(storage);
@@ -98,10 +102,12 @@ inline void expect_every_subset(const Instance& instance, DType storage,
     if (!(wanted & 1)) gradients.dq.reset();
     if (!(wanted & 2)) gradients.dk.reset();
     if (!(wanted & 4)) gradients.dv.reset();
+    if (!(wanted & 8)) gradients.d_bias.reset();
     run_backward(instance, all, gradients, serial);
     EXPECT_EQ(out.dq.bytes, (wanted & 1 ? all : fresh).dq.bytes);
     EXPECT_EQ(out.dk.bytes, (wanted & 2 ? all : fresh).dk.bytes);
     EXPECT_EQ(out.dv.bytes, (wanted & 4 ? all : fresh).dv.bytes);
+    EXPECT_EQ(out.d_bias.bytes, (wanted & 8 ? all : fresh).d_bias.bytes);
   }
 }
 

@@ -205,6 +205,7 @@ class Bounds {
         dq_error_(zeros(want.dq)),
         dk_error_(zeros(want.dk)),
         dv_error_(zeros(want.dv)),
+        d_bias_error_(zeros(want.d_bias)),
         bound_(instance.outputs(DType::kF64)) {
     const std::int64_t blocks = p_.m / kLeastKeyBlock + 1;
     key_blocks_ = static_cast<double>(blocks);
@@ -234,6 +235,7 @@ class Bounds {
     finish(dq_error_, want_.dq, bound_.dq);
     finish(dk_error_, want_.dk, bound_.dk);
     finish(dv_error_, want_.dv, bound_.dv);
+    finish(d_bias_error_, want_.d_bias, bound_.d_bias);
     return std::move(bound_);
   }
 
@@ -252,6 +254,21 @@ class Bounds {
   }
   double* key_row(Dense& x, const Row& row, std::int64_t j) const {
     return x.row(row.seq.batch, p_.kv_head(row.h), row.seq.k_begin + j);
+  }
+  double& bias_entry(const Row& row, std::int64_t j) {
+    const auto at = [&](std::size_t i, std::int64_t x) {
+      return p_.in.bias->size[i] == 1 ? 0 : x;
+    };
+    return d_bias_error_.row(at(0, row.b), at(1, row.h),
+                             at(2, row.i))[at(3, j)];
+  }
+  // How many entries of A an entry of the bias is added to, at most.
+  double bias_terms() const {
+    const Extents full = {p_.batch, p_.heads, p_.n, p_.m};
+    double terms = 1;
+    for (std::size_t i = 0; i < 4; ++i)
+      if (p_.in.bias->size[i] == 1) terms *= static_cast<double>(full[i]);
+    return terms;
   }
   double* query_row(Dense& x, const Row& row) const {
     return x.row(row.seq.batch, row.h, row.q_row());
@@ -353,6 +370,7 @@ class Bounds {
     for (const Key& key : row.keys) {
       std::fill_n(key_row(dk_error_, row, key.j), p_.d, kInf);
       std::fill_n(key_row(dv_error_, row, key.j), p_.e, kInf);
+      if (p_.in.bias) bias_entry(row, key.j) = kInf;
     }
     bound_.rows[index(p_.row_index(row.b, row.h, row.i))] = {kInf, kInf};
     stats = {kInf, kInf, kInf, 0};
@@ -443,6 +461,9 @@ class Bounds {
            std::fabs(key.weight.w) * (row.c_error + rows + 3 * r_.u + r_.in));
       for (std::int64_t c = 0; c < p_.e; ++c)
         dv_error[c] += v_factor * std::fabs(d_o[c]) + r_.tiny;
+      if (p_.in.bias)
+        bias_entry(row, key.j) +=
+            ds.error + std::fabs(ds.value) * bias_terms() * r_.u + r_.tiny;
     }
   }
 
@@ -493,7 +514,8 @@ class Bounds {
   const Outputs& want_;
   DType storage_;
   double key_blocks_ = 0;
-  Dense q_, k_, v_, d_o_, o_, o_error_, dq_error_, dk_error_, dv_error_;
+  Dense q_, k_, v_, d_o_, o_, o_error_, dq_error_, dk_error_, dv_error_,
+      d_bias_error_;
   Outputs bound_;
 };
 

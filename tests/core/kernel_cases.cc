@@ -9,8 +9,8 @@ namespace polyattn::test {
 
 Case with_structure(Case c, int structure, int turn) {
   constexpr Extra kKinds[] = {Extra::kFull, Extra::kPadding, Extra::kHeads,
-                              Extra::kRows, Extra::kQueries};
-  const Extra extra = kKinds[turn % 5], other = kKinds[(turn + 2) % 5];
+                              Extra::kRows, Extra::kQueries, Extra::kOne};
+  const Extra extra = kKinds[turn % 6], other = kKinds[(turn + 2) % 6];
   const auto grouped = [&] { c.batch = 2, c.heads = 4, c.kv_heads = 2; };
   const auto ragged = [&] {
     c.q_lengths = {c.n, 0, 1, c.n / 2};

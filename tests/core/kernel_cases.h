@@ -30,7 +30,8 @@ inline void run_backward(const Instance& instance, const Outputs& forward,
                          const AttentionGradients& gradients,
                          Parallel& parallel) {
   std::vector<std::byte> workspace(attention_backward_workspace(
-      instance.inputs(), instance.config(), parallel.workers()));
+      instance.inputs(), instance.config(), parallel.workers(),
+      gradients.d_bias.has_value()));
   attention_backward(instance.inputs(), instance.config(),
                      forward.backward_inputs(instance.d_o.tensor), gradients,
                      workspace, parallel);

@@ -313,6 +313,9 @@ TEST(Problem, RefusesBadGradients) {
            [](Call& c) { c.gradients.dv->stride[2] = 6; }},
           {"dv is null but has 140 elements",
            [](Call& c) { c.gradients.dv->data = nullptr; }},
+          {"d_bias size[2] 1 != 3 as in its input",
+           [](Call& c) { c.gradients.d_bias->size[2] = 1; }},
+          {"d_bias without a bias", [](Call& c) { c.in.bias.reset(); }},
       },
       kBackward);
   expect_refused(

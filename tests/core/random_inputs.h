@@ -39,6 +39,7 @@ enum class Extra {
   kHeads,    // [1, H, N, M]
   kRows,     // [1, 1, N, M]
   kQueries,  // [B, H, N, 1]
+  kOne,      // [1, 1, 1, 1]
 };
 
 struct Case {
@@ -135,12 +136,16 @@ struct Buffer {
 // All that forward and backward write, NaN at first.
 struct Outputs {
   AttentionResults results() { return {o.tensor, rows, stats}; }
-  AttentionGradients gradients() { return {dq.tensor, dk.tensor, dv.tensor}; }
+  AttentionGradients gradients() {
+    AttentionGradients all{dq.tensor, dk.tensor, dv.tensor};
+    if (d_bias.tensor.size != Extents{}) all.d_bias = d_bias.tensor;
+    return all;
+  }
   AttentionBackwardInputs backward_inputs(const ConstTensor& d_o) const {
     return {d_o, o.tensor, rows};
   }
 
-  Buffer o, dq, dk, dv;
+  Buffer o, dq, dk, dv, d_bias;
   std::vector<RowState> rows;
   std::vector<AttentionStats> stats;
 };
@@ -192,7 +197,13 @@ class Instance {
     const auto like = [&](const Buffer& b) {
       return Buffer(dtype, b.tensor.size, b.tensor.stride);
     };
-    Outputs out{like(d_o), like(q), like(k), like(v), {}, {}};
+    Outputs out{like(d_o), like(q), like(k), like(v), {}, {}, {}};
+    if (case_.bias != Extra::kAbsent) {
+      const Extents& size = bias.tensor.size;
+      Extents padded = size;
+      if (case_.strided) padded[3] += 3;
+      out.d_bias = Buffer(dtype, size, contiguous_strides(padded));
+    }
     const Extents& s = q.tensor.size;
     out.rows.assign(static_cast<std::size_t>(s[0] * s[1] * s[2]), {kNaN, kNaN});
     out.stats.assign(static_cast<std::size_t>(case_.batch * s[1]),
@@ -251,6 +262,7 @@ class Instance {
     if (extra == Extra::kPadding || extra == Extra::kRows) size[1] = 1;
     if (extra == Extra::kPadding) size[2] = 1;
     if (extra == Extra::kQueries) size[3] = 1;
+    if (extra == Extra::kOne) size = {1, 1, 1, 1};
     return size;
   }
 

@@ -77,7 +77,7 @@ TEST(Reference, TinyRowsByHand) {
 // Every feature, small enough for four evaluations per input element.
 std::vector<Case> small_cases() {
   const Case base{.n = 3, .m = 4, .d = 2, .e = 2, .dtype = DType::kF64};
-  std::vector<Case> list(10, base);
+  std::vector<Case> list(11, base);
   list[1].causal = Causal::kFirst;
   list[2].causal = Causal::kLast;
   list[3].mask = Extra::kFull;
@@ -89,6 +89,7 @@ std::vector<Case> small_cases() {
   list[8].strided = true, list[8].heads = 2, list[8].scale = -0.75;
   list[9] = list[6], list[9].heads = 2, list[9].mask = Extra::kRows;
   list[9].bias = Extra::kQueries, list[9].causal = Causal::kFirst;
+  list[10].batch = list[10].heads = 2, list[10].bias = Extra::kOne;
   return list;
 }
 
@@ -147,6 +148,8 @@ TEST(Reference, GradientsAreFiniteDifferences) {
     expect_gradient(instance, instance.q, out.dq.tensor);
     expect_gradient(instance, instance.k, out.dk.tensor);
     expect_gradient(instance, instance.v, out.dv.tensor);
+    if (c.bias != Extra::kAbsent)
+      expect_gradient(instance, instance.bias, out.d_bias.tensor);
   });
 }
 

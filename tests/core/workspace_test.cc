@@ -140,5 +140,38 @@ TEST(Workspace, NothingStaysBehind) {
   }
 }
 
+// The gradient of a bias takes the memory of the bias, in a few copies if it is
+// small; never that of all attention matrices.
+TEST(Workspace, HoldsTheGradientOfTheBiasAndNoMore) {
+  constexpr std::int64_t kMegabyte = 1 << 20, kFloat = 4;
+  float row[16] = {};
+  const auto extra = [&](const Extents& shape, const Extents& bias) {
+    const auto [batch, heads, n, m] = shape;
+    const ConstTensor q = {
+        row, DType::kF32, {batch, heads, n, 16}, {0, 0, 0, 1}};
+    ConstTensor k = q;
+    k.size[2] = m;
+    const AttentionInputs in = {
+        .q = q,
+        .k = k,
+        .v = k,
+        .bias = ConstTensor{row, DType::kF32, bias, {}}};
+    return static_cast<std::int64_t>(
+               attention_backward_workspace(in, {}, 2, true)) -
+           static_cast<std::int64_t>(attention_backward_workspace(in, {}, 2));
+  };
+  // [B, H, 4096, 4096] would be four gigabytes.
+  const Extents large = {8, 8, 4096, 4096};
+  EXPECT_GE(extra(large, {1, 1, 4096, 4096}), 60 * kMegabyte);
+  EXPECT_LE(extra(large, {1, 1, 4096, 4096}), (64 + 33) * kMegabyte);
+  EXPECT_LE(extra(large, {8, 1, 1, 4096}), 65 * kMegabyte);
+  EXPECT_LE(extra(large, {1, 1, 1, 1}), 65 * kMegabyte);
+  // Windows of an image that share a bias: [B, H, N, M] would be 118 MB. A
+  // strip has at most 32 queries.
+  const std::int64_t windows = extra({4096, 3, 49, 49}, {1, 3, 49, 49});
+  EXPECT_GE(windows, kFloat * 3 * 49 * 49);
+  EXPECT_LE(windows, 22 * kFloat * 3 * 49 * 64 + 64);
+}
+
 }  // namespace
 }  // namespace polyattn

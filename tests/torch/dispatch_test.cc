@@ -117,7 +117,7 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                       0.5,
                       std::int64_t{0},
                       std::int64_t{0},
-                      c10::List<bool>({true, true, true, false})});
+                      c10::List<bool>({true, true, true, false, false})});
   expect_same_bits("dq", gradients[0].toTensor(), in.q.grad());
   expect_same_bits("dk", gradients[1].toTensor(), in.k.grad());
   expect_same_bits("dv", gradients[2].toTensor(), in.v.grad());

@@ -10,8 +10,9 @@
 //
 // On the CPU, floats of 16, 32 and 64 bits go through the kernels of the core;
 // everything else through the same definition in torch ops: other devices,
-// dropout, a bias that wants a gradient, derivatives of the second order and
-// beyond. That takes an N x M matrix of memory.
+// dropout, derivatives of the second order and beyond, and under a compiler or
+// transform of torch a bias that wants a gradient. That takes an N x M matrix
+// of memory.
 //
 // Errors throw c10::Error with a message that begins with [attention].
 #pragma once

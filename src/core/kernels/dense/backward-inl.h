@@ -10,6 +10,7 @@
 //         s[keys, W] = k q,  g[keys, W] = v do        scores, gradients of A
 //         s, g = weight(s), weight'(s) (g - sign(w) delta)     in place
 //         dq[D, W] += k^T g                           along the keys
+//         d_bias += g
 //       dv[keys, E] += s do,  dk[keys, D] += g q      along the queries
 //
 // docs/kernels.md derives the gradients.
@@ -26,6 +27,7 @@
 #include <cstdint>
 
 #include "core/kernels/dense/backward_sums-inl.h"
+#include "core/kernels/dense/bias_sums-inl.h"
 #include "core/kernels/dense/grads-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
@@ -42,11 +44,14 @@ template <typename T>
 class BackwardTile {
  public:
   BackwardTile(const BackwardCall<T>& call, const BackwardScratch<T>& scratch,
-               const Accumulators<T>& sums, std::int64_t pair)
+               const Accumulators<T>& sums, const BiasSums<T>& bias,
+               std::int64_t pair)
       : call_(call),
         p_(call.p),
         scratch_(scratch),
         sums_(sums),
+        bias_(bias),
+        part_(call.plan.bias.part_of(pair, p_.kv_heads)),
         masked_(p_.in.mask || p_.in.bias),
         b_(pair / p_.kv_heads),
         g_(pair % p_.kv_heads),
@@ -231,6 +236,19 @@ class BackwardTile {
                                        .c = DqStrip(s),
                                        .ldc = kW},
                                       true);
+    if (call_.out.d_bias)
+      AddScoreGrads<NV>(ScoreGrads<T>{grads, scratch_.ld, seen, strip_rows(s)},
+                        call_.plan.bias.keys == 1, BiasPanel(s, j));
+  }
+
+  T* BiasPanel(std::int64_t s, std::int64_t j) const {
+    const BiasPlan& plan = call_.plan.bias;
+    const Extents& size = p_.in.bias->size;
+    const std::int64_t slice =
+        (size[0] == 1 ? 0 : b_ * size[1]) + (size[1] == 1 ? 0 : h_);
+    const std::int64_t strip = plan.strips == 1 ? 0 : begin_ / kW + s;
+    return bias_.data + part_ * bias_.part_size + slice * bias_.slice_size +
+           (strip * plan.keys + (plan.keys == 1 ? 0 : j)) * kW;
   }
 
   T* DqStrip(std::int64_t s) const {
@@ -267,23 +285,32 @@ class BackwardTile {
   const Problem& p_;
   const BackwardScratch<T>& scratch_;
   const Accumulators<T>& sums_;
+  const BiasSums<T>& bias_;
+  const std::int64_t part_;
   const bool masked_;
   const std::int64_t b_, g_;
   const Sequence seq_;
   std::int64_t member_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
 };
 
-// Every pair by one worker.
+// Every pair by one worker, those that share sums of the bias one after the
+// other.
 template <typename T>
 void RunWholePairs(const BackwardCall<T>& call,
                    const BackwardStorage<T>& storage, Parallel& parallel) {
-  parallel.run(call.plan.pairs(call.p), [&](std::int64_t pair, int worker) {
+  const BiasPlan& bias = call.plan.bias;
+  parallel.run(bias.families * bias.parts, [&](std::int64_t task, int worker) {
     const Accumulators<T> sums = storage.slots.of(worker);
     const BackwardScratch<T> scratch = storage.rooms.of(worker);
-    const PairSums<T> totals(call, sums, pair);
-    totals.Clear(0);
-    BackwardTile<T>(call, scratch, sums, pair).Run(0, 0);
-    totals.Write(0, {scratch.rows, scratch.row_width});
+    for (std::int64_t member = task % bias.parts; member < bias.members;
+         member += bias.parts) {
+      const std::int64_t pair =
+          bias.pair_of(task / bias.parts, member, call.p.kv_heads);
+      const PairSums<T> totals(call, sums, pair);
+      totals.Clear(0);
+      BackwardTile<T>(call, scratch, sums, storage.bias, pair).Run(0, 0);
+      totals.Write(0, {scratch.rows, scratch.row_width});
+    }
   });
 }
 
@@ -302,7 +329,7 @@ void RunInRounds(const BackwardCall<T>& call, const BackwardStorage<T>& storage,
       const std::int64_t slot = task / chunks, k_chunk = task % chunks;
       const Accumulators<T> sums = storage.slots.of(static_cast<int>(slot));
       const BackwardScratch<T> scratch = storage.rooms.of(worker);
-      BackwardTile<T>(call, scratch, sums, first + slot)
+      BackwardTile<T>(call, scratch, sums, storage.bias, first + slot)
           .Run((round + chunks - k_chunk) % chunks, k_chunk);
     });
   }
@@ -324,11 +351,16 @@ void RunBackward(const Problem& p, const AttentionBackwardInputs& inputs,
   const BackwardStorage<T> storage(arena, p, plan, parallel.workers());
   const BackwardCall<T> call = {p, plan, inputs, gradients,
                                 make_weight_params<T>(p.activation)};
-  if (plan.chunks == 1) return RunWholePairs(call, storage, parallel);
-  const std::int64_t pairs = plan.pairs(p);
-  for (std::int64_t first = 0; first < pairs; first += plan.pairs_at_once)
-    RunInRounds(call, storage, first,
-                std::min(plan.pairs_at_once, pairs - first), parallel);
+  ClearBiasSums(call, storage.bias, parallel);
+  if (plan.chunks == 1) {
+    RunWholePairs(call, storage, parallel);
+  } else {
+    const std::int64_t pairs = plan.pairs(p);
+    for (std::int64_t first = 0; first < pairs; first += plan.pairs_at_once)
+      RunInRounds(call, storage, first,
+                  std::min(plan.pairs_at_once, pairs - first), parallel);
+  }
+  WriteBiasSums(call, storage, parallel);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

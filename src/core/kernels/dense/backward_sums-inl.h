@@ -40,7 +40,7 @@ struct BackwardCall {
   const AttentionBackwardInputs& in;
   const AttentionGradients& out;
   WeightParams<T> params;
-  bool score_grads() const { return out.dq || out.dk; }
+  bool score_grads() const { return out.dq || out.dk || out.d_bias; }
 };
 
 // The accumulators of one pair.
