@@ -50,9 +50,10 @@ struct AttentionInputs {
   ConstTensor q;  // [B, H, N, D]
   ConstTensor k;  // [B, G, M, D]
   ConstTensor v;  // [B, G, M, E]
-  // Added to the scores: [B, H, N, M], where a size of 1 is repeated.
+  // Added to the scores: [B, H, N, M], where a size of 1 is repeated. So is the
+  // first if it is another divisor of B: example b uses entry b mod size[0].
   std::optional<ConstTensor> bias = {};
-  // Zero removes the key: [B, H, N, M], where a size of 1 is repeated.
+  // Zero removes the key: repeated as the bias is.
   std::optional<ConstMask> mask = {};
   // Ragged batch: B + 1 increasing row numbers, from 0 to the total. Then q is
   // [1, H, total, D], k and v are [1, G, total, .], and sequence b has rows
@@ -119,7 +120,8 @@ struct AttentionGradients {
   std::optional<Tensor> dq = {};  // as q
   std::optional<Tensor> dk = {};  // as k
   std::optional<Tensor> dv = {};  // as v
-  // As the bias, with a stride of 1 along the keys: sizes of 1 are summed over.
+  // As the bias, with a stride of 1 along the keys: the sum over all that share
+  // an entry.
   std::optional<Tensor> d_bias = {};
 };
 

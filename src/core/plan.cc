@@ -25,18 +25,18 @@ std::int64_t forward_k_block(std::int64_t strip, std::int64_t element) {
 BiasPlan plan_bias(const Problem& p, std::int64_t strip) {
   constexpr std::int64_t kWantedTasks = 64;
   constexpr std::int64_t kPartBytes = 32 << 20;
-  BiasPlan plan{.families = p.batch * p.kv_heads};
+  BiasPlan plan{.families = p.batch * p.kv_heads, .sequences = p.batch};
   if (!p.d_bias) return plan;
   const Extents& size = p.in.bias->size;
-  plan.by_batch = size[0] > 1 || p.batch == 1;
+  plan.sequences = size[0];
   plan.by_head = size[1] > 1 || p.kv_heads == 1;
   plan.slices = size[0] * size[1];
   plan.keys = size[3];
   // A bias that is one number has a sum for each query, since queries are what
   // tiles that run at once do not share.
   plan.strips = size[2] == 1 && size[3] > 1 ? 1 : ceil_div(p.n, strip);
-  plan.members =
-      (plan.by_batch ? 1 : p.batch) * (plan.by_head ? 1 : p.kv_heads);
+  plan.members = p.batch / std::max<std::int64_t>(plan.sequences, 1) *
+                 (plan.by_head ? 1 : p.kv_heads);
   plan.families /= std::max<std::int64_t>(plan.members, 1);
   const std::int64_t bytes = plan.slices * plan.slice_size(strip) *
                              static_cast<std::int64_t>(size_of(p.compute));
@@ -117,7 +117,8 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   plan.pairs_at_once = std::clamp<std::int64_t>(
       kSlotBytes / std::max<std::int64_t>(slot, 1), 1, pairs);
   if (plan.bias.members > plan.bias.parts) {
-    const std::int64_t step = plan.bias.by_head ? p.kv_heads : 1;
+    const std::int64_t step =
+        plan.bias.by_head ? plan.bias.sequences * p.kv_heads : 1;
     plan.pairs_at_once = std::min(plan.pairs_at_once, plan.bias.parts * step);
   }
   return plan;

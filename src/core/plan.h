@@ -129,23 +129,23 @@ AttentionStats add_stats(std::span<const AttentionStats> parts);
 // Without such a gradient every pair is a family.
 struct BiasPlan {
   std::int64_t families = 0, members = 1, parts = 1;
+  std::int64_t sequences = 0;  // with entries of their own
   std::int64_t slices = 0;  // of one part: those of the batch and of the heads
   std::int64_t strips = 0;  // of queries in a slice; 1 if queries share theirs
   std::int64_t keys = 0;    // in a slice; 1 if keys share theirs
-  bool by_batch = true;     // a family has one sequence
   bool by_head = true;      // a family has one key head
   std::int64_t slice_size(std::int64_t strip) const {
     return strips * keys * strip;
   }
   std::int64_t part_of(std::int64_t pair, std::int64_t kv_heads) const {
-    if (members == 1) return 0;
-    if (by_batch) return pair % kv_heads % parts;
-    return (by_head ? pair / kv_heads : pair) % parts;
+    const std::int64_t round = pair / kv_heads / sequences;
+    return (by_head ? round : round * kv_heads + pair % kv_heads) % parts;
   }
   std::int64_t pair_of(std::int64_t family, std::int64_t member,
                        std::int64_t kv_heads) const {
-    if (by_batch == by_head) return family + member;
-    return by_batch ? family * kv_heads + member : member * kv_heads + family;
+    if (by_head) return family + member * sequences * kv_heads;
+    const std::int64_t b = family + member / kv_heads * sequences;
+    return b * kv_heads + member % kv_heads;
   }
 };
 

@@ -134,7 +134,10 @@ class Checker {
   }
 
   void broadcasts_to(const Argument& a, const Extents& full) const {
-    for (std::size_t i = 0; i < 4; ++i) {
+    const std::int64_t batch = a.size[0];
+    require(batch == full[0] || (batch > 0 && full[0] % batch == 0), a.name,
+            " size[0] ", batch, " is no divisor of batch ", full[0]);
+    for (std::size_t i = 1; i < 4; ++i) {
       require(a.size[i] == 1 || a.size[i] == full[i], a.name, " size[", i, "] ",
               a.size[i], " is neither 1 nor ", full[i]);
     }

@@ -70,11 +70,11 @@ inline std::int64_t row_offset(const Extents& stride, std::int64_t batch,
 }
 
 // Element index of entry (b, h, i, j) of a bias or mask, whose sizes of 1 are
-// repeated.
+// repeated, and whose first size is, whatever it is.
 inline std::int64_t broadcast_offset(const Extents& size, const Extents& stride,
                                      std::int64_t b, std::int64_t h,
                                      std::int64_t i, std::int64_t j) {
-  return (size[0] == 1 ? 0 : b * stride[0]) +
+  return (size[0] == 1 ? 0 : b % size[0] * stride[0]) +
          (size[1] == 1 ? 0 : h * stride[1]) +
          (size[2] == 1 ? 0 : i * stride[2]) +
          (size[3] == 1 ? 0 : j * stride[3]);

@@ -83,17 +83,18 @@ TEST_P(Backward, EverySubsetOfTheGradients) {
 // Sums of the bias in several parts, and tiles that run at once.
 TEST_P(Backward, BiasThatManyShare) {
   int turn = 0;
-  for (const Extra bias : {Extra::kFull, Extra::kPadding, Extra::kHeads,
-                           Extra::kRows, Extra::kQueries, Extra::kOne}) {
-    Case c{.batch = 3,
+  for (const Extra bias :
+       {Extra::kFull, Extra::kPadding, Extra::kHeads, Extra::kRows,
+        Extra::kQueries, Extra::kOne, Extra::kCycle}) {
+    Case c{.batch = 4,
            .heads = 4,
            .kv_heads = 2,
            .n = 19,
            .m = 35,
            .formula = formula(),
            .bias = bias};
-    if (turn % 3 == GetParam() % 3) c.batch = 71, c.n = 5, c.m = 7;
-    if (turn % 6 == (GetParam() + 1) % 6 && !light())
+    if (turn % 3 == GetParam() % 3) c.batch = 72, c.n = 5, c.m = 7;
+    if (turn % 7 == (GetParam() + 1) % 7 && !light())
       c.batch = 2, c.n = 300, c.m = 270, c.causal = Causal::kLast;
     ++turn;
     SCOPED_TRACE(::testing::PrintToString(c));

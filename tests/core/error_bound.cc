@@ -257,7 +257,7 @@ class Bounds {
   }
   double& bias_entry(const Row& row, std::int64_t j) {
     const auto at = [&](std::size_t i, std::int64_t x) {
-      return p_.in.bias->size[i] == 1 ? 0 : x;
+      return x % p_.in.bias->size[i];
     };
     return d_bias_error_.row(at(0, row.b), at(1, row.h),
                              at(2, row.i))[at(3, j)];
@@ -267,7 +267,7 @@ class Bounds {
     const Extents full = {p_.batch, p_.heads, p_.n, p_.m};
     double terms = 1;
     for (std::size_t i = 0; i < 4; ++i)
-      if (p_.in.bias->size[i] == 1) terms *= static_cast<double>(full[i]);
+      terms *= static_cast<double>(full[i] / p_.in.bias->size[i]);
     return terms;
   }
   double* query_row(Dense& x, const Row& row) const {

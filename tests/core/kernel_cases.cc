@@ -9,8 +9,9 @@ namespace polyattn::test {
 
 Case with_structure(Case c, int structure, int turn) {
   constexpr Extra kKinds[] = {Extra::kFull, Extra::kPadding, Extra::kHeads,
-                              Extra::kRows, Extra::kQueries, Extra::kOne};
-  const Extra extra = kKinds[turn % 6], other = kKinds[(turn + 2) % 6];
+                              Extra::kRows, Extra::kQueries, Extra::kOne,
+                              Extra::kCycle};
+  const Extra extra = kKinds[turn % 7], other = kKinds[(turn + 2) % 7];
   const auto grouped = [&] { c.batch = 2, c.heads = 4, c.kv_heads = 2; };
   const auto ragged = [&] {
     c.q_lengths = {c.n, 0, 1, c.n / 2};
@@ -19,8 +20,8 @@ Case with_structure(Case c, int structure, int turn) {
   };
   if (structure == 1) c.causal = Causal::kFirst;
   if (structure == 2) c.causal = Causal::kLast;
-  if (structure == 3) c.batch = c.heads = c.kv_heads = 2, c.mask = extra;
-  if (structure == 4) c.batch = c.heads = c.kv_heads = 2, c.bias = extra;
+  if (structure == 3) c.batch = 4, c.heads = c.kv_heads = 2, c.mask = extra;
+  if (structure == 4) c.batch = 4, c.heads = c.kv_heads = 2, c.bias = extra;
   if (structure == 5) grouped();
   if (structure == 6) ragged();
   if (structure == 7)

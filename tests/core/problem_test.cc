@@ -110,6 +110,10 @@ TEST(Problem, RefusesShapesThatDisagree) {
           {"v size[3] -7 < 0", [](Call& c) { c.in.v.size[3] = -7; }},
           {"bias size[2] 2 is neither 1 nor 3",
            [](Call& c) { c.in.bias->size[2] = 2; }},
+          {"bias size[0] 3 is no divisor of batch 2",
+           [](Call& c) { c.in.bias->size[0] = 3; }},
+          {"mask size[0] 0 is no divisor of batch 2",
+           [](Call& c) { c.in.mask->size[0] = 0; }},
           {"bias size[1] 0 is neither 1 nor 4",
            [](Call& c) { c.in.bias->size[1] = 0; }},
           {"mask size[3] 4 is neither 1 nor 5",
@@ -417,9 +421,10 @@ std::int64_t count_visible(const Problem& p, std::int64_t b, std::int64_t h,
 // 1/N makes the reference say how many keys each row saw.
 TEST(Problem, CountsVisibleKeysAsTheReference) {
   for (const Causal causal : {Causal::kNone, Causal::kFirst, Causal::kLast}) {
-    for (const Extra extra : {Extra::kAbsent, Extra::kFull, Extra::kPadding,
-                              Extra::kHeads, Extra::kRows, Extra::kQueries}) {
-      const Case c{.batch = 2,
+    for (const Extra extra :
+         {Extra::kAbsent, Extra::kFull, Extra::kPadding, Extra::kHeads,
+          Extra::kRows, Extra::kQueries, Extra::kCycle}) {
+      const Case c{.batch = 4,
                    .heads = 2,
                    .kv_heads = 1,
                    .n = 4,
@@ -434,7 +439,7 @@ TEST(Problem, CountsVisibleKeysAsTheReference) {
       const Outputs out = instance.reference();
       const Problem p =
           check_problem("op", instance.inputs(), instance.config());
-      for_each_index({2, 2, 4, 1}, [&](const Extents& x) {
+      for_each_index({4, 2, 4, 1}, [&](const Extents& x) {
         const std::int64_t n = count_visible(p, x[0], x[1], x[2]);
         const double scale =
             out.rows[static_cast<std::size_t>(p.row_index(x[0], x[1], x[2]))]

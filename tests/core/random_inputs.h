@@ -40,6 +40,7 @@ enum class Extra {
   kRows,     // [1, 1, N, M]
   kQueries,  // [B, H, N, 1]
   kOne,      // [1, 1, 1, 1]
+  kCycle,    // [B / 2, 1, N, M], or [1, 1, N, M] of an odd batch
 };
 
 struct Case {
@@ -263,6 +264,10 @@ class Instance {
     if (extra == Extra::kPadding) size[2] = 1;
     if (extra == Extra::kQueries) size[3] = 1;
     if (extra == Extra::kOne) size = {1, 1, 1, 1};
+    if (extra == Extra::kCycle) {
+      size[0] = size[0] % 2 == 0 ? size[0] / 2 : 1;
+      size[1] = 1;
+    }
     return size;
   }
 

@@ -77,7 +77,7 @@ TEST(Reference, TinyRowsByHand) {
 // Every feature, small enough for four evaluations per input element.
 std::vector<Case> small_cases() {
   const Case base{.n = 3, .m = 4, .d = 2, .e = 2, .dtype = DType::kF64};
-  std::vector<Case> list(11, base);
+  std::vector<Case> list(12, base);
   list[1].causal = Causal::kFirst;
   list[2].causal = Causal::kLast;
   list[3].mask = Extra::kFull;
@@ -90,6 +90,7 @@ std::vector<Case> small_cases() {
   list[9] = list[6], list[9].heads = 2, list[9].mask = Extra::kRows;
   list[9].bias = Extra::kQueries, list[9].causal = Causal::kFirst;
   list[10].batch = list[10].heads = 2, list[10].bias = Extra::kOne;
+  list[11].batch = 4, list[11].bias = list[11].mask = Extra::kCycle;
   return list;
 }
 
@@ -410,6 +411,36 @@ TEST(Reference, RaggedIsOneCallPerSequence) {
       expect_same(rows_of(all.dv, k, one.m), want.dv);
       q += one.n, k += one.m;
     }
+  }
+}
+
+// Examples b and b + 3 of a batch of 6 share the entries of a mask and a bias.
+TEST(Reference, ADivisorOfTheBatchIsRepeated) {
+  for (const std::string& formula : kFormulas) {
+    SCOPED_TRACE(formula);
+    Case c{.batch = 6, .heads = 2, .formula = formula};
+    c.mask = c.bias = Extra::kFull;
+    Instance full(c);
+    c.mask = c.bias = Extra::kCycle;
+    const Instance cycle(c);
+    ASSERT_EQ(cycle.bias.tensor.size, (Extents{3, 1, 8, 8}));
+    for_each_index(full.bias.tensor.size, [&](const Extents& x) {
+      const Extents from = {x[0] % 3, 0, x[2], x[3]};
+      full.bias.set(x, at(cycle.bias.tensor, from));
+      full.mask[static_cast<std::size_t>(
+          offset_of(full.inputs().mask->stride, x))] =
+          cycle.mask[static_cast<std::size_t>(
+              offset_of(cycle.inputs().mask->stride, from))];
+    });
+    const Outputs got = cycle.reference(), want = full.reference();
+    expect_same(got, want);
+    for_each_index(cycle.bias.tensor.size, [&](const Extents& x) {
+      double sum = 0;
+      for (const std::int64_t b : {x[0], x[0] + 3})
+        for (const std::int64_t h : {0, 1})
+          sum += at(want.d_bias.tensor, {b, h, x[2], x[3]});
+      EXPECT_EQ(at(got.d_bias.tensor, x), sum);
+    });
   }
 }
 

@@ -244,8 +244,7 @@ class BackwardTile {
   T* BiasPanel(std::int64_t s, std::int64_t j) const {
     const BiasPlan& plan = call_.plan.bias;
     const Extents& size = p_.in.bias->size;
-    const std::int64_t slice =
-        (size[0] == 1 ? 0 : b_ * size[1]) + (size[1] == 1 ? 0 : h_);
+    const std::int64_t slice = b_ % size[0] * size[1] + (size[1] == 1 ? 0 : h_);
     const std::int64_t strip = plan.strips == 1 ? 0 : begin_ / kW + s;
     return bias_.data + part_ * bias_.part_size + slice * bias_.slice_size +
            (strip * plan.keys + (plan.keys == 1 ? 0 : j)) * kW;

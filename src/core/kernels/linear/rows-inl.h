@@ -30,9 +30,11 @@ struct HeadOf {
 inline void LoadKeep(const Problem& p, const HeadOf& head, std::int64_t j,
                      std::int64_t count, std::uint8_t* keep) {
   const ConstMask& mask = *p.in.mask;
-  for (std::int64_t r = 0; r < count; ++r)
-    keep[r] = mask.data[broadcast_offset(mask.size, mask.stride, head.b,
-                                         head.query, 0, j + r)];
+  const std::int64_t step = mask.size[3] == 1 ? 0 : mask.stride[3];
+  const std::uint8_t* from =
+      mask.data +
+      broadcast_offset(mask.size, mask.stride, head.b, head.query, 0, j);
+  for (std::int64_t r = 0; r < count; ++r) keep[r] = from[r * step];
 }
 
 template <typename T>
