@@ -48,20 +48,21 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Optional[Tensor],
-    coefficients: Optional[Tensor],
+    extras: Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]],
     options: Options,
     *,
     norms: bool = False,
     cu_seqlens: Tuple[Optional[Tensor], Optional[Tensor]] = (None, None),
 ) -> Any:
-    """The output; with `norms` also the four tensors of AttentionNorms."""
+    """The output; with `norms` also the four tensors of AttentionNorms.
+
+    The extras are mask, bias and coefficients."""
     # The rules that ops take are not for torch.func, which wants a Function; a
     # compiler sees through the ops alone.
     compiling = torch.compiler.is_compiling()
     forward = torch.ops.polyattn._opaque_forward if compiling else _Forward.apply
     output, _, found = forward(
-        query, key, value, attn_mask, coefficients, *cu_seqlens, *options, norms
+        query, key, value, *extras, *cu_seqlens, *options, norms
     )
     if not norms:
         return output
@@ -99,6 +100,7 @@ def _forward_shapes(
     key: Tensor,
     value: Tensor,
     attn_mask: Optional[Tensor],
+    bias: Optional[Tensor],
     coefficients: Optional[Tensor],
     cu_seqlens_q: Optional[Tensor],
     cu_seqlens_k: Optional[Tensor],
@@ -130,6 +132,7 @@ def _backward_shapes(
     key: Tensor,
     value: Tensor,
     attn_mask: Optional[Tensor],
+    bias: Optional[Tensor],
     coefficients: Optional[Tensor],
     cu_seqlens_q: Optional[Tensor],
     cu_seqlens_k: Optional[Tensor],
@@ -158,8 +161,8 @@ def _backward_shapes(
 
 # Derivatives.
 
-_TENSORS = 7  # query to cu_seqlens_k
-_GRADIENTS = (0, 1, 2, 4)  # of these: query, key, value, coefficients
+_TENSORS = 8  # query to cu_seqlens_k
+_GRADIENTS = (0, 1, 2, 5)  # of these: query, key, value, coefficients
 
 
 def _save_forward(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
@@ -192,7 +195,7 @@ def _save_backward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
 def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
     """By the definition in torch ops, which has derivatives of every order."""
     d_output, *tensors = ctx.saved_tensors
-    query, key, value, mask, coefficients, cu_seqlens_q, _ = tensors
+    query, key, value, mask, bias, coefficients, cu_seqlens_q, _ = tensors
     if cu_seqlens_q is not None:
         raise NotImplementedError(
             "[attention_varlen] no second derivative under torch.compile or torch.func"
@@ -212,6 +215,7 @@ def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
             coefficients=c,
             causal_alignment=alignment,
             path="dense",
+            bias=bias,
         )
 
     by = [query, key, value] + ([] if coefficients is None else [coefficients])

@@ -11,15 +11,15 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-_TENSORS = 7  # query, key, value, attn_mask, coefficients and the two offsets
+_TENSORS = 8  # query, key, value, attn_mask, bias, coefficients, the two offsets
 
 
 def _check(dims: Tuple[Optional[int], ...], tensors: Tuple[Any, ...]) -> None:
-    if any(t is not None for t in tensors[5:7]):
+    if any(t is not None for t in tensors[6:]):
         raise NotImplementedError(
             "[attention_varlen] no vmap over a packed batch: it is one already"
         )
-    if dims[4] is not None:
+    if dims[5] is not None:
         raise NotImplementedError(
             "[attention] no vmap over coefficients: give one set for each head"
         )
@@ -45,12 +45,12 @@ def _folded(
 ) -> Tuple[List[Optional[Tensor]], int]:
     _check(dims, tensors)
     rank = _rank(dims, tensors)
-    moved = [_front(t, d, rank) for t, d in zip(tensors[:4], dims[:4])]
+    moved = [_front(t, d, rank) for t, d in zip(tensors[:5], dims[:5])]
     # At least one of them carries the added dimension to the output.
     query = moved[0]
     assert query is not None
     moved[0] = query.expand(size, *query.shape[1:])
-    return [*moved, *tensors[4:7]], rank
+    return [*moved, *tensors[5:]], rank
 
 
 def forward(info: Any, dims: Tuple[Any, ...], *arguments: Any) -> Tuple[Any, Any]:

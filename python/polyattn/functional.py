@@ -67,6 +67,7 @@ def attention(
     coefficients: Optional[Tensor] = ...,
     causal_alignment: str = ...,
     path: str = ...,
+    bias: Optional[Tensor] = ...,
     return_norms: Literal[False] = ...,
 ) -> Tensor: ...
 
@@ -86,6 +87,7 @@ def attention(
     coefficients: Optional[Tensor] = ...,
     causal_alignment: str = ...,
     path: str = ...,
+    bias: Optional[Tensor] = ...,
     return_norms: Literal[True],
 ) -> Tuple[Tensor, AttentionNorms]: ...
 
@@ -105,6 +107,7 @@ def attention(
     coefficients: Optional[Tensor] = ...,
     causal_alignment: str = ...,
     path: str = ...,
+    bias: Optional[Tensor] = ...,
     return_norms: bool,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]: ...
 
@@ -123,6 +126,7 @@ def attention(
     coefficients: Optional[Tensor] = None,
     causal_alignment: str = "upper_left",
     path: str = "auto",
+    bias: Optional[Tensor] = None,
     return_norms: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]:
     """Attention whose weights are any formula of the scores.
@@ -152,6 +156,9 @@ def attention(
         path: "dense", or "linear" for a polynomial, whose time grows linearly
             with the length; "auto" takes whichever is expected to be faster.
             Norms are computed on the dense path.
+        bias: floating point, broadcast to [..., H, N, M] and added to the
+            scores beside a mask of either kind; -inf removes the key. May want
+            a gradient.
         return_norms: also return the AttentionNorms, from the same pass.
 
     Returns:
@@ -163,6 +170,7 @@ def attention(
         value=value,
         attn_mask=attn_mask,
         coefficients=coefficients,
+        bias=bias,
     )
     check_type("attention", "activation", activation, str)
     check_type("attention", "causal_alignment", causal_alignment, str)
@@ -173,10 +181,16 @@ def attention(
     ops = torch.ops.polyattn
     op = ops.attention_with_norms if return_norms else ops.attention
     try:
-        if _is_watched(query, attn_mask, coefficients, float(dropout_p), activation):
+        under_sum = coefficients if "sum" in activation else None
+        if _is_watched(query, float(dropout_p), attn_mask, bias, under_sum):
             options = (is_causal, scale, enable_gqa, activation, causal_alignment, path)
             result = _transforms.attention(
-                query, key, value, attn_mask, coefficients, options, norms=return_norms
+                query,
+                key,
+                value,
+                (attn_mask, bias, coefficients),
+                options,
+                norms=return_norms,
             )
         else:
             result = op(
@@ -192,6 +206,7 @@ def attention(
                 coefficients=coefficients,
                 causal_alignment=causal_alignment,
                 path=path,
+                bias=bias,
             )
     except RuntimeError:
         check_path("attention", path, causal_alignment)
@@ -200,25 +215,18 @@ def attention(
     return (result[0], AttentionNorms(*result[1:])) if return_norms else result
 
 
-def _is_watched(
-    query: Tensor,
-    attn_mask: Optional[Tensor],
-    coefficients: Optional[Tensor],
-    dropout_p: float,
-    activation: str,
-) -> bool:
-    """Whether a compiler or a transform is to see one op: where the kernels do it."""
+def _is_watched(query: Tensor, dropout_p: float, *learned: Optional[Tensor]) -> bool:
+    """Whether a compiler or a transform is to see one op: where the kernels do it,
+    which under these have no gradient of what is `learned`."""
     if not _WATCHES or not _transforms.active():
         return False
-    learned_bias = _transforms.wants_gradient(attn_mask)
-    learned_sum = "sum" in activation and _transforms.wants_gradient(coefficients)
-    here = query.device.type == "cpu"
-    return here and dropout_p == 0 and not learned_bias and not learned_sum
+    here = query.device.type == "cpu" and dropout_p == 0
+    return here and not any(_transforms.wants_gradient(t) for t in learned)
 
 
 def _check_tensors(**arguments: Any) -> None:
     for name, value in arguments.items():
-        optional = (_NoneType,) if name in ("attn_mask", "coefficients") else ()
+        optional = () if name in ("query", "key", "value") else (_NoneType,)
         check_type("attention", name, value, Tensor, *optional)
         if value is not None and value.is_nested:
             raise TypeError(

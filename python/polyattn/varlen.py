@@ -87,8 +87,7 @@ def attention_varlen(
                 query,
                 key,
                 value,
-                None,
-                coefficients,
+                (None, None, coefficients),
                 options,
                 cu_seqlens=(cu_seqlens_q, ends_k),
             )

@@ -29,16 +29,18 @@ void check_tensor(const char* name, const at::Tensor& t, const at::Tensor& q) {
               t.device(), ", query on ", q.device());
 }
 
-void check_mask_tensor(const at::Tensor& mask, const at::Tensor& q) {
-  TORCH_CHECK(mask.layout() == at::kStrided,
-              "[attention] attn_mask has layout ", mask.layout(),
-              ", not strided");
-  TORCH_CHECK(
-      mask.scalar_type() == at::kBool || at::isFloatingType(mask.scalar_type()),
-      "[attention] attn_mask has type ", mask.scalar_type(),
-      ", neither bool nor floating point");
-  TORCH_CHECK(mask.device() == q.device(), "[attention] attn_mask is on ",
-              mask.device(), ", query on ", q.device());
+bool is_bool(const at::Tensor& t) { return t.scalar_type() == at::kBool; }
+
+// A mask or bias, which must broadcast to `full`: [batch.., H, N, M].
+void check_extra(const char* name, const at::Tensor& t, const at::Tensor& q,
+                 const Sizes& full) {
+  TORCH_CHECK(t.layout() == at::kStrided, "[attention] ", name, " has layout ",
+              t.layout(), ", not strided");
+  TORCH_CHECK(t.device() == q.device(), "[attention] ", name, " is on ",
+              t.device(), ", query on ", q.device());
+  TORCH_CHECK(at::is_expandable_to(t.sizes(), full), "[attention] ", name,
+              " of size ", t.sizes(), " does not broadcast to ",
+              at::IntArrayRef(full));
 }
 
 // Heads of a tensor of rows; one without a dimension for them.
@@ -80,22 +82,22 @@ at::Tensor four_dimensional(const at::Tensor& t, at::IntArrayRef batch,
       {product(batch), heads, t.size(-2), t.size(-1)});
 }
 
-at::Tensor mask_like(const Call& call, const at::Tensor& mask,
-                     at::IntArrayRef batch) {
-  Sizes full(batch.begin(), batch.end());
-  full.insert(full.end(), {call.q.size(1), call.q.size(2), call.k.size(2)});
-  TORCH_CHECK(at::is_expandable_to(mask.sizes(), full),
-              "[attention] attn_mask of size ", mask.sizes(),
-              " does not broadcast to ", at::IntArrayRef(full));
-  at::Tensor t = mask;
-  while (t.dim() < 4) t = t.unsqueeze(0);
-  if (t.dim() == 4 && batch.size() <= 1) return t;
-  Sizes wanted = full;
-  for (std::size_t i = 1; i <= 3; ++i) {
-    wanted[full.size() - i] = t.size(-static_cast<std::int64_t>(i));
+// A mask or bias that broadcasts to `full` as the kernels take it, with one
+// batch dimension: the first ones that are shared are left out, because example
+// b uses entry b mod size[0].
+at::Tensor by_example(at::Tensor t, const Sizes& full) {
+  const auto batch = static_cast<std::int64_t>(full.size()) - 3;
+  while (t.dim() < batch + 3) t = t.unsqueeze(0);
+  if (batch == 0) return t.unsqueeze(0);
+  if (batch == 1) return t;
+  Sizes own = t.sizes().vec();
+  std::int64_t first = 0, examples = 1;
+  while (first < batch && t.size(first) == 1) ++first;
+  for (std::int64_t i = first; i < batch; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    examples *= own[at] = full[at];
   }
-  return t.expand(wanted).reshape(
-      {product(batch), t.size(-3), t.size(-2), t.size(-1)});
+  return t.expand(own).reshape({examples, t.size(-3), t.size(-2), t.size(-1)});
 }
 
 // Libraries that know softmax alone mask with large negative numbers, of which
@@ -107,8 +109,9 @@ constexpr double kSuspicious = -100;
 // A bias for what is not softmax, with -inf for numbers that mean masking.
 // Other devices than the CPU would have to be waited for, and what a compiler
 // or a transform looks at has no numbers: there it is done without a word.
-at::Tensor without_finite_masking(const at::Tensor& bias,
+at::Tensor without_finite_masking(const char* name, const at::Tensor& bias,
                                   const Activation& activation) {
+  if (activation.kind == ActivationKind::kSoftmax) return bias;
   const double inf = std::numeric_limits<double>::infinity();
   const at::Tensor seen = bias.detach();
   const bool watched =
@@ -122,13 +125,13 @@ at::Tensor without_finite_masking(const at::Tensor& bias,
       seen.masked_fill(seen.eq(-inf), 0).amin().to(at::kDouble).item<double>();
   if (!(least <= kSuspicious)) return bias;
   if (least > kMasking) {
-    TORCH_WARN_ONCE("[attention] attn_mask has values down to ", least,
+    TORCH_WARN_ONCE("[attention] ", name, " has values down to ", least,
                     ", which ", activation.to_string(),
                     " takes for scores: a key that must not be seen needs a "
                     "bool mask or -inf");
     return bias;
   }
-  TORCH_WARN_ONCE("[attention] attn_mask has values down to ", least,
+  TORCH_WARN_ONCE("[attention] ", name, " has values down to ", least,
                   ": those at or below -1e4 are taken for keys that are not "
                   "seen, as -inf is, because ",
                   activation.to_string(),
@@ -206,6 +209,44 @@ void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   if (has_heads) call.leading.push_back(heads);
 }
 
+void set_mask(const at::Tensor& mask, const Sizes& full, Call& call) {
+  const bool added = at::isFloatingType(mask.scalar_type());
+  TORCH_CHECK(is_bool(mask) || added, "[attention] attn_mask has type ",
+              mask.scalar_type(), ", neither bool nor floating point");
+  check_extra("attn_mask", mask, call.q, full);
+  if (added) {
+    call.bias =
+        without_finite_masking("attn_mask", mask, call.config.activation);
+  } else {
+    call.mask = by_example(mask, full);
+  }
+}
+
+// Behind the mask, to which it is added if that is one of numbers.
+void add_bias(const at::Tensor& bias, const Sizes& full, Call& call) {
+  TORCH_CHECK(!is_bool(bias),
+              "[attention] bias has type Bool: a bool mask is attn_mask");
+  TORCH_CHECK(at::isFloatingType(bias.scalar_type()),
+              "[attention] bias has type ", bias.scalar_type(),
+              ", which is not floating point");
+  check_extra("bias", bias, call.q, full);
+  const at::Tensor own =
+      without_finite_masking("bias", bias, call.config.activation);
+  call.bias = call.bias.defined() ? call.bias + own : own;
+}
+
+void set_extras(const AttentionOptions& options, Call& call) {
+  Sizes full = call.leading;
+  if (full.empty()) full.push_back(1);
+  full.insert(full.end(), {call.q.size(2), call.k.size(2)});
+  const auto given = [](const c10::optional<at::Tensor>& t) {
+    return t && t->defined();
+  };
+  if (given(options.mask())) set_mask(*options.mask(), full, call);
+  if (given(options.bias())) add_bias(*options.bias(), full, call);
+  if (call.bias.defined()) call.bias = by_example(call.bias, full);
+}
+
 Causal causal_of(bool on, c10::string_view alignment) {
   TORCH_CHECK(alignment == "upper_left" || alignment == "lower_right",
               "[attention] causal_alignment '", alignment,
@@ -230,7 +271,8 @@ AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
                             c10::string_view activation,
                             const c10::optional<at::Tensor>& coefficients,
                             c10::string_view causal_alignment,
-                            c10::string_view path) {
+                            c10::string_view path,
+                            const c10::optional<at::Tensor>& bias) {
   return AttentionOptions()
       .activation({activation.data(), activation.size()})
       .mask(attn_mask)
@@ -239,7 +281,8 @@ AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
       .scale(scale)
       .gqa(enable_gqa)
       .coefficients(coefficients)
-      .path(path_of(path));
+      .path(path_of(path))
+      .bias(bias);
 }
 
 Activation parse_activation(c10::string_view formula) {
@@ -254,10 +297,6 @@ DType compute_type(const at::Tensor& t) {
   return t.scalar_type() == at::kDouble ? DType::kF64 : DType::kF32;
 }
 
-bool is_bias(const at::Tensor& attn_mask) {
-  return attn_mask.defined() && attn_mask.scalar_type() != at::kBool;
-}
-
 Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const AttentionOptions& options) {
   Call call;
@@ -270,17 +309,7 @@ Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   call.config.path = options.path();
   call.dropout = options.dropout();
   check_numbers(call);
-  if (options.mask() && options.mask()->defined()) {
-    check_mask_tensor(*options.mask(), q);
-    Sizes batch = call.leading;
-    if (!batch.empty()) batch.pop_back();
-    call.attn_mask = mask_like(call, *options.mask(), batch);
-    if (is_bias(call.attn_mask) &&
-        call.config.activation.kind != ActivationKind::kSoftmax) {
-      call.attn_mask =
-          without_finite_masking(call.attn_mask, call.config.activation);
-    }
-  }
+  set_extras(options, call);
   if (options.coefficients() && options.coefficients()->defined()) {
     call.coefficients = *options.coefficients();
     check_coefficients(call);

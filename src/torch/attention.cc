@@ -30,10 +30,8 @@ bool is_fused(const Call& call) {
                      type == at::kBFloat16 || type == at::kHalf;
   const bool here = call.q.is_cpu() || call.q.is_meta();
   const bool linear = call.config.activation.divisor != Divisor::kSum;
-  const bool learned_bias =
-      is_bias(call.attn_mask) && wants_gradient(call.attn_mask);
   return known && here && call.dropout == 0 &&
-         (!learned_bias || is_plain(call)) &&
+         (!wants_gradient(call.bias) || is_plain(call)) &&
          (linear || !wants_gradient(call.coefficients));
 }
 
@@ -74,11 +72,12 @@ Call call_of(const at::Tensor& query, const at::Tensor& key,
              double dropout_p, bool is_causal, c10::optional<double> scale,
              bool enable_gqa, c10::string_view activation,
              const OptionalTensor& coefficients,
-             c10::string_view causal_alignment, c10::string_view path) {
+             c10::string_view causal_alignment, c10::string_view path,
+             const OptionalTensor& bias) {
   return make_call(
       query, key, value,
       options_of(attn_mask, dropout_p, is_causal, scale, enable_gqa, activation,
-                 coefficients, causal_alignment, path));
+                 coefficients, causal_alignment, path, bias));
 }
 
 template <typename... Arguments>
@@ -114,7 +113,7 @@ using WithArguments =
     Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
           const OptionalTensor&, double, bool, c10::optional<double>, bool,
           c10::string_view, const OptionalTensor&, c10::string_view,
-          c10::string_view>;
+          c10::string_view, const OptionalTensor&>;
 
 template <typename... Arguments>
 struct AttentionOps {
@@ -150,7 +149,7 @@ auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
   return op.call(q, k, v, o.mask(), o.dropout(), is_causal, o.scale(), o.gqa(),
                  o.activation(), o.coefficients(),
                  o.causal() == Causal::kLast ? "lower_right" : "upper_left",
-                 name_of(o.path()));
+                 name_of(o.path()), o.bias());
 }
 
 }  // namespace

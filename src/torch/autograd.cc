@@ -16,15 +16,15 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Saved between forward and backward: the tensors first, in this order.
-constexpr std::size_t kQ = 0, kK = 1, kV = 2, kMask = 3, kCoefficients = 4,
-                      kCallTensors = 5;
+constexpr std::size_t kQ = 0, kK = 1, kV = 2, kMask = 3, kBias = 4,
+                      kCoefficients = 5, kCallTensors = 6;
 
 // Those whose gradients FusedGradients has.
 constexpr std::array<std::size_t, 5> kPlaces = {kQ, kK, kV, kCoefficients,
-                                                kMask};
+                                                kBias};
 
 variable_list tensors_of(const Call& call) {
-  return {call.q, call.k, call.v, call.attn_mask, call.coefficients};
+  return {call.q, call.k, call.v, call.mask, call.bias, call.coefficients};
 }
 
 // The rest of a call, for the context of a function.
@@ -48,7 +48,8 @@ Call restore(AutogradContext* ctx, const variable_list& tensors) {
   return {.q = tensors[kQ],
           .k = tensors[kK],
           .v = tensors[kV],
-          .attn_mask = tensors[kMask],
+          .mask = tensors[kMask],
+          .bias = tensors[kBias],
           .coefficients = tensors[kCoefficients],
           .config = saved.config,
           .q_offsets = saved.q_offsets,
@@ -74,6 +75,7 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
                                const at::Tensor& /*q*/, const at::Tensor& /*k*/,
                                const at::Tensor& /*v*/,
                                const OptionalTensor& /*mask*/,
+                               const OptionalTensor& /*bias*/,
                                const OptionalTensor& /*coefficients*/,
                                const Call& call, const FusedOutputs& outputs,
                                Wanted wanted) {
@@ -116,8 +118,8 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
   }
 
  private:
-  static constexpr std::size_t kArguments = 9;
-  // In the order of forward's arguments: d_o, the five tensors, the rest.
+  static constexpr std::size_t kArguments = 10;
+  // In the order of forward's arguments: d_o, the six tensors, the rest.
   static variable_list second(const variable_list& first,
                               const variable_list& weights,
                               const variable_list& inputs, bool connected) {
@@ -150,6 +152,7 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& /*q*/,
                                const at::Tensor& /*k*/, const at::Tensor& /*v*/,
                                const OptionalTensor& /*mask*/,
+                               const OptionalTensor& /*bias*/,
                                const OptionalTensor& /*coefficients*/,
                                const Call& call, bool norms) {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -168,14 +171,17 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
     const Call call = restore(ctx, saved);
     // torch counts only the arguments that are tensors, and takes no undefined
     // ones.
-    const OptionalTensor mask = if_defined(call.attn_mask);
+    const OptionalTensor mask = if_defined(call.mask);
+    const OptionalTensor bias = if_defined(call.bias);
     const OptionalTensor coefficients = if_defined(call.coefficients);
+    const std::size_t bias_place = mask ? kBias : kBias - 1;
+    const std::size_t last_place = bias ? bias_place + 1 : bias_place;
     const Wanted wanted = {ctx->needs_input_grad(kQ), ctx->needs_input_grad(kK),
                            ctx->needs_input_grad(kV),
-                           coefficients && ctx->needs_input_grad(mask ? 4 : 3),
-                           mask && ctx->needs_input_grad(kMask)};
+                           coefficients && ctx->needs_input_grad(last_place),
+                           bias && ctx->needs_input_grad(bias_place)};
     const variable_list gradients = FusedBackward::apply(
-        outer[0], call.q, call.k, call.v, mask, coefficients, call,
+        outer[0], call.q, call.k, call.v, mask, bias, coefficients, call,
         FusedOutputs{outer[0], saved[kCallTensors], saved[kCallTensors + 1]},
         wanted);
     variable_list result(kCallTensors + 2);
@@ -190,9 +196,9 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
 }  // namespace
 
 FusedResults forward_with_gradient(const Call& call, bool norms) {
-  const variable_list results =
-      FusedForward::apply(call.q, call.k, call.v, if_defined(call.attn_mask),
-                          if_defined(call.coefficients), call, norms);
+  const variable_list results = FusedForward::apply(
+      call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
+      if_defined(call.coefficients), call, norms);
   return {results[0], results[1], results[2]};
 }
 

@@ -14,10 +14,12 @@
 namespace polyattn {
 
 struct Call {
-  at::Tensor q = {};             // [B, H, N, D]
-  at::Tensor k = {};             // [B, G, M, D]
-  at::Tensor v = {};             // [B, G, M, E]
-  at::Tensor attn_mask = {};     // broadcasts to [B, H, N, M], or undefined
+  at::Tensor q = {};  // [B, H, N, D]
+  at::Tensor k = {};  // [B, G, M, D]
+  at::Tensor v = {};  // [B, G, M, E]
+  // Broadcast to [B, H, N, M], as AttentionInputs says; or undefined.
+  at::Tensor mask = {};          // bool
+  at::Tensor bias = {};          // floating point
   at::Tensor coefficients = {};  // [P + 1], [H, P + 1] or undefined
   AttentionConfig config = {};   // with a scale
   double dropout = 0;
@@ -33,7 +35,8 @@ AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
                             c10::string_view activation,
                             const c10::optional<at::Tensor>& coefficients,
                             c10::string_view causal_alignment,
-                            c10::string_view path);
+                            c10::string_view path,
+                            const c10::optional<at::Tensor>& bias);
 
 // Throws c10::Error.
 Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -56,7 +59,5 @@ Activation parse_activation(c10::string_view formula);
 
 // The precision in which tensors of the type of t are computed with.
 DType compute_type(const at::Tensor& t);
-
-bool is_bias(const at::Tensor& attn_mask);
 
 }  // namespace polyattn

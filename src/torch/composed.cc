@@ -12,11 +12,11 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // What each row may see, broadcast to [B, H, N, M]; undefined if everything.
 at::Tensor visible_keys(const Call& call) {
   const std::int64_t n = call.q.size(2), m = call.k.size(2);
-  at::Tensor visible;
-  if (is_bias(call.attn_mask)) {
-    visible = call.attn_mask.detach().ne(-kInf);
-  } else if (call.attn_mask.defined()) {
-    visible = call.attn_mask;
+  at::Tensor visible = for_each_example(call.mask, call.q.size(0));
+  if (call.bias.defined()) {
+    const at::Tensor kept =
+        for_each_example(call.bias.detach().ne(-kInf), call.q.size(0));
+    visible = visible.defined() ? visible.logical_and(kept) : kept;
   }
   if (call.config.causal == Causal::kNone) return visible;
   const std::int64_t shift = call.config.causal == Causal::kLast ? m - n : 0;
@@ -43,9 +43,10 @@ Scores scores_of(const Call& call) {
   Scores scores;
   at::Tensor s = at::matmul(q * *call.config.scale, k.transpose(2, 3));
   scores.visible = visible_keys(call);
-  if (is_bias(call.attn_mask)) {
-    const at::Tensor bias = call.attn_mask.to(s.scalar_type());
-    s = s + bias.masked_fill(bias.detach().eq(-kInf), 0);
+  if (call.bias.defined()) {
+    const at::Tensor bias = call.bias.to(s.scalar_type());
+    s = s + for_each_example(bias.masked_fill(bias.detach().eq(-kInf), 0),
+                             s.size(0));
   }
   if (scores.visible.defined()) {
     at::Tensor seen = scores.visible;
@@ -200,6 +201,11 @@ at::Tensor widened(const at::Tensor& t, std::int64_t heads) {
   const at::Tensor wide = t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
   if (t.size(1) == heads || t.size(1) == 0) return wide;
   return wide.repeat_interleave(heads / t.size(1), 1);
+}
+
+at::Tensor for_each_example(const at::Tensor& t, std::int64_t batch) {
+  if (!t.defined() || t.size(0) == 1 || t.size(0) == batch) return t;
+  return t.repeat({batch / t.size(0), 1, 1, 1});
 }
 
 at::Tensor composed_attention(const Call& call) {

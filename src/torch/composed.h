@@ -10,6 +10,9 @@ namespace polyattn {
 // In the precision of the computation, and once for each query head.
 at::Tensor widened(const at::Tensor& t, std::int64_t heads);
 
+// A mask or bias that examples share in turn, once for each of them.
+at::Tensor for_each_example(const at::Tensor& t, std::int64_t batch);
+
 // [B, H, N, E]
 at::Tensor composed_attention(const Call& call);
 

@@ -107,8 +107,9 @@ Sides sides_of(const Call& call) {
               widened(call.v, heads),
               {}};
   sides.seen = at::ones({1, 1, call.k.size(2), 1}, sides.v.options());
-  if (call.attn_mask.defined()) {
-    const at::Tensor mask = call.attn_mask.transpose(2, 3);
+  if (call.mask.defined()) {
+    const at::Tensor mask =
+        for_each_example(call.mask, call.q.size(0)).transpose(2, 3);
     sides.seen = sides.seen * mask.to(sides.v.scalar_type());
     sides.k = sides.k.masked_fill(mask.logical_not(), 0);
     sides.v = sides.v.masked_fill(mask.logical_not(), 0);
@@ -172,8 +173,8 @@ std::string why_not_linear(const Call& call) {
     return a.to_string() + " is not a polynomial";
   if (a.divisor == Divisor::kSum) return "its divisor is sum";
   if (call.dropout > 0) return "dropout needs each weight";
-  if (is_bias(call.attn_mask)) return "a bias differs by query and key";
-  if (call.attn_mask.defined() && call.attn_mask.size(2) != 1)
+  if (call.bias.defined()) return "a bias differs by query and key";
+  if (call.mask.defined() && call.mask.size(2) != 1)
     return "the mask differs by query";
   if (!call.q_offsets.empty()) return "the batch is packed";
   if (call.q.size(3) == 0 || call.k.size(1) == 0) return "there is no width";

@@ -140,7 +140,7 @@ FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
       {totals[0], no_heads},
       {totals[1], no_heads},
       {totals[2], no_heads},
-      {wanted[4] ? at::empty(call.attn_mask.sizes(), call.attn_mask.options())
+      {wanted[4] ? at::empty(call.bias.sizes(), call.bias.options())
                  : at::Tensor(),
        no_heads}};
   const at::Tensor& c = call.coefficients;

@@ -29,12 +29,12 @@ AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
 template <Forward* forward>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
     const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-    const OptionalTensor& attn_mask, const OptionalTensor& coefficients,
-    c10::string_view activation, double scale, std::int64_t causal,
-    std::int64_t path, bool norms) {
+    const OptionalTensor& mask, const OptionalTensor& bias,
+    const OptionalTensor& coefficients, c10::string_view activation,
+    double scale, std::int64_t causal, std::int64_t path, bool norms) {
   const FusedResults results =
-      forward({q, k, v, attn_mask.value_or(at::Tensor()),
-               coefficients.value_or(at::Tensor()),
+      forward({q, k, v, mask.value_or(at::Tensor()),
+               bias.value_or(at::Tensor()), coefficients.value_or(at::Tensor()),
                config_of(q, activation, scale, causal, path)},
               norms);
   return {results.o, results.rows, results.norms};
@@ -43,15 +43,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
 template <Backward* backward>
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
 backward_op(const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
-            const at::Tensor& v, const OptionalTensor& attn_mask,
-            const OptionalTensor& coefficients, const at::Tensor& o,
-            const at::Tensor& rows, c10::string_view activation, double scale,
-            std::int64_t causal, std::int64_t path, Wanted wanted) {
-  const auto [dq, dk, dv, dc, d_bias] =
-      backward({q, k, v, attn_mask.value_or(at::Tensor()),
-                coefficients.value_or(at::Tensor()),
-                config_of(q, activation, scale, causal, path)},
-               {d_o, o, rows}, wanted);
+            const at::Tensor& v, const OptionalTensor& mask,
+            const OptionalTensor& bias, const OptionalTensor& coefficients,
+            const at::Tensor& o, const at::Tensor& rows,
+            c10::string_view activation, double scale, std::int64_t causal,
+            std::int64_t path, Wanted wanted) {
+  const auto [dq, dk, dv, dc, d_bias] = backward(
+      {q, k, v, mask.value_or(at::Tensor()), bias.value_or(at::Tensor()),
+       coefficients.value_or(at::Tensor()),
+       config_of(q, activation, scale, causal, path)},
+      {d_o, o, rows}, wanted);
   return {dq, dk, dv, dc, d_bias};
 }
 
@@ -68,11 +69,11 @@ FusedResults dispatch_forward(const Call& call, bool norms) {
   static const auto op =
       find_op<decltype(forward_op<forward_on_cpu>)>("polyattn::_fused_forward");
   const AttentionConfig& c = call.config;
-  auto [o, rows, statistics] =
-      op.call(call.q, call.k, call.v, if_defined(call.attn_mask),
-              if_defined(call.coefficients), c.activation.to_string(), *c.scale,
-              static_cast<std::int64_t>(c.causal),
-              static_cast<std::int64_t>(c.path), norms);
+  auto [o, rows, statistics] = op.call(
+      call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
+      if_defined(call.coefficients), c.activation.to_string(), *c.scale,
+      static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
+      norms);
   return {o, rows, statistics};
 }
 
@@ -82,11 +83,12 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
   static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
       "polyattn::_fused_backward");
   const AttentionConfig& c = call.config;
-  auto [dq, dk, dv, dc, d_bias] = op.call(
-      outputs.d_o, call.q, call.k, call.v, if_defined(call.attn_mask),
-      if_defined(call.coefficients), outputs.o, outputs.rows,
-      c.activation.to_string(), *c.scale, static_cast<std::int64_t>(c.causal),
-      static_cast<std::int64_t>(c.path), wanted);
+  auto [dq, dk, dv, dc, d_bias] =
+      op.call(outputs.d_o, call.q, call.k, call.v, if_defined(call.mask),
+              if_defined(call.bias), if_defined(call.coefficients), outputs.o,
+              outputs.rows, c.activation.to_string(), *c.scale,
+              static_cast<std::int64_t>(c.causal),
+              static_cast<std::int64_t>(c.path), wanted);
   return {dq, dk, dv, dc, d_bias};
 }
 
@@ -115,7 +117,8 @@ bool is_plain(const Call& call, c10::DispatchKeySet keys) {
 }
 
 c10::DispatchKeySet keys_of(const Call& call) {
-  return keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients});
+  return keys_of(
+      {call.q, call.k, call.v, call.mask, call.bias, call.coefficients});
 }
 
 }  // namespace
@@ -133,7 +136,7 @@ FusedResults fused_forward(const Call& call, bool norms) {
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
                               Wanted wanted) {
   const c10::DispatchKeySet keys =
-      keys_of({call.q, call.k, call.v, call.attn_mask, call.coefficients,
+      keys_of({call.q, call.k, call.v, call.mask, call.bias, call.coefficients,
                outputs.d_o, outputs.o, outputs.rows});
   return is_plain(call, keys) ? backward_on_cpu(call, outputs, wanted)
                               : dispatch_backward(call, outputs, wanted);

@@ -28,10 +28,10 @@ Extents extents(at::IntArrayRef values) {
   return {values[0], values[1], values[2], values[3]};
 }
 
-at::Tensor mask_heads(const at::Tensor& mask, std::int64_t first,
-                      std::int64_t count) {
-  return !mask.defined() || mask.size(1) == 1 ? mask
-                                              : mask.narrow(1, first, count);
+// Of a mask or bias.
+at::Tensor own_heads(const at::Tensor& t, std::int64_t first,
+                     std::int64_t count) {
+  return !t.defined() || t.size(1) == 1 ? t : t.narrow(1, first, count);
 }
 
 Activation with_coefficients(Activation activation, const at::Tensor& c) {
@@ -70,10 +70,8 @@ AttentionInputs Part::inputs() const {
                      .v = view_of(call.v),
                      .q_offsets = call.q_offsets,
                      .k_offsets = call.k_offsets};
-  const at::Tensor& mask = call.attn_mask;
-  if (is_bias(mask)) {
-    in.bias = view_of(mask);
-  } else if (mask.defined()) {
+  if (call.bias.defined()) in.bias = view_of(call.bias);
+  if (const at::Tensor& mask = call.mask; mask.defined()) {
     in.mask = ConstMask{static_cast<const std::uint8_t*>(mask.data_ptr()),
                         extents(mask.sizes()), extents(mask.strides())};
   }
@@ -97,7 +95,8 @@ std::vector<Part> parts_of(const Call& call) {
     Part part{{.q = with_dense_rows(heads_of(call.q, h, count, 1)),
                .k = with_dense_rows(heads_of(call.k, h, count, group)),
                .v = with_dense_rows(heads_of(call.v, h, count, group)),
-               .attn_mask = mask_heads(call.attn_mask, h, count),
+               .mask = own_heads(call.mask, h, count),
+               .bias = own_heads(call.bias, h, count),
                .config = call.config,
                .q_offsets = call.q_offsets,
                .k_offsets = call.k_offsets},

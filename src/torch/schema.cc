@@ -12,7 +12,7 @@
   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, " \
   "bool enable_gqa=False, str activation=\"softmax\", "               \
   "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "  \
-  "str path=\"auto\")"
+  "str path=\"auto\", Tensor? bias=None)"
 
 TORCH_LIBRARY(polyattn, m) {
   m.def("attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
@@ -34,26 +34,29 @@ TORCH_LIBRARY(polyattn, m) {
   // (opaque.cc).
   m.def(
       "_opaque_forward(Tensor query, Tensor key, Tensor value, "
-      "Tensor? attn_mask, Tensor? coefficients, Tensor? cu_seqlens_q, "
-      "Tensor? cu_seqlens_k, bool is_causal, float? scale, bool enable_gqa, "
-      "str activation, str causal_alignment, str path, bool norms) "
+      "Tensor? attn_mask, Tensor? bias, Tensor? coefficients, "
+      "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, bool is_causal, "
+      "float? scale, bool enable_gqa, str activation, str causal_alignment, "
+      "str path, bool norms) "
       "-> (Tensor output, Tensor rows, Tensor norms)");
   m.def(
       "_opaque_backward(Tensor d_output, Tensor query, Tensor key, "
-      "Tensor value, Tensor? attn_mask, Tensor? coefficients, "
+      "Tensor value, Tensor? attn_mask, Tensor? bias, Tensor? coefficients, "
       "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, Tensor output, "
       "Tensor rows, bool is_causal, float? scale, bool enable_gqa, "
       "str activation, str causal_alignment, str path, bool[4] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
 
   m.def(
-      "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? attn_mask, "
-      "Tensor? coefficients, str activation, float scale, int causal, "
-      "int path, bool norms) -> (Tensor o, Tensor rows, Tensor norms)");
+      "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? mask, "
+      "Tensor? bias, Tensor? coefficients, str activation, float scale, "
+      "int causal, int path, bool norms) "
+      "-> (Tensor o, Tensor rows, Tensor norms)");
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
-      "Tensor? attn_mask, Tensor? coefficients, Tensor o, Tensor rows, "
-      "str activation, float scale, int causal, int path, bool[5] wanted) "
+      "Tensor? mask, Tensor? bias, Tensor? coefficients, Tensor o, "
+      "Tensor rows, str activation, float scale, int causal, int path, "
+      "bool[5] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients, "
       "Tensor d_bias)");
 

@@ -46,7 +46,7 @@ at::Tensor attention_varlen(const at::Tensor& q, const at::Tensor& k,
   const Call call = make_packed_call(
       q, k, v, {cu_seqlens_q, cu_seqlens_k},
       options_of({}, 0, is_causal, scale, /*enable_gqa=*/true, activation,
-                 coefficients, causal_alignment, path));
+                 coefficients, causal_alignment, path, {}));
   return evaluate(call, false).o.squeeze(0).transpose(0, 1);
 }
 

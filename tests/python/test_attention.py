@@ -64,6 +64,21 @@ class TestDefinition:
         )
         assert_equal(actual, expected)
 
+    def test_bias_beside_a_mask_of_each_window(self, formula):
+        q, k, v = (random(3, 2, 4, n, 5, seed=n) for n in (7, 11, 11))
+        mask = random(2, 1, 7, 11, seed=6) > -0.5
+        bias = random(4, 7, 11, seed=7)
+        bias[1, 2, 3] = -math.inf
+        actual = polyattn.attention(q, k, v, mask, activation=formula, bias=bias)
+        expected = reference.attention(
+            q, k, v, formula, mask=bias.masked_fill(~mask, -math.inf)
+        )
+        assert_equal(actual, expected)
+        added = polyattn.attention(q, k, v, bias, activation=formula, bias=2 * bias)
+        assert_equal(
+            added, reference.attention(q, k, v, formula, mask=3 * bias)
+        )
+
     def test_grouped_heads(self, formula):
         q, k, v = qkv(groups=2)
         actual = polyattn.attention(q, k, v, enable_gqa=True, activation=formula)

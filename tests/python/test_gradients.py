@@ -6,6 +6,7 @@ import torch
 import polyattn
 from helpers import random
 
+SIZES = [(2, 3), (3, 3), (3, 2)]
 FORMULAS = ["softmax", "x^3/sqrt(N)", "1 + x + x^2/2", "x^4/sum", "sigmoid"]
 
 
@@ -50,6 +51,22 @@ def test_added_mask(formula):
     check(
         lambda *t: polyattn.attention(*t, activation=formula), (*qkv(), bias)
     )
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_bias_beside_a_mask(formula):
+    """Of windows, which share the bias, and of images, which share the masks."""
+    mask = torch.tensor([[[True, False, True], [True, True, True]]] * 2)
+    mask[1, 0] = False
+    t = [random(2, 2, 1, *s, seed=i, grad=True) for i, s in enumerate(SIZES)]
+    bias = random(1, 2, 3, seed=4, grad=True)
+
+    def run(q, k, v, bias):
+        return polyattn.attention(
+            q, k, v, mask[:, None], activation=formula, bias=bias
+        )
+
+    check(run, (*t, bias))
 
 
 @pytest.mark.parametrize("formula", ["softmax", "x^3/sqrt(N)"])

@@ -180,7 +180,8 @@ def test_export_keeps_the_length_open():
 
 def test_torch_checks_the_ops():
     q, k, v = tensors(2)
-    arguments = (q, k, v, None, None, None, None, True, None, False)
+    bias = random(5, 5, seed=3)
+    arguments = (q, k, v, None, bias, None, None, None, True, None, False)
     torch.library.opcheck(
         torch.ops.polyattn._opaque_forward.default,
         (*arguments, "x^3/sqrt(N)", "upper_left", "auto", True),
@@ -276,6 +277,26 @@ def test_a_bias_that_vmap_batches_has_its_gradient(wrap):
     assert_equal(got, torch.autograd.grad(total, plain)[0])
     per_member = torch.func.grad(lambda b, x: run(x, b).square().sum())
     assert_equal(torch.vmap(per_member)(bias.detach(), x), got)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_bias_beside_a_mask(learned):
+    x = random(3, 2, 4, 5, 4, seed=1, grad=True)
+    mask = random(2, 1, 5, 5, seed=2) > -0.5
+    bias = random(4, 5, 5, seed=3, grad=learned)
+
+    def run(x, bias):
+        return polyattn.attention(x, x, x, mask, activation="x^3/sqrt(N)", bias=bias)
+
+    by = [x, bias] if learned else [x]
+    want = gradients(run(x, bias), by)
+    for a, b in zip(gradients(compiled(run)(x, bias), by), want):
+        assert_equal(a, b)
+    members = [run(one, bias) for one in x]
+    assert_equal(torch.vmap(run, in_dims=(0, None))(x, bias), torch.stack(members))
+    of_one = torch.func.grad(lambda x: run(x, bias).square().sum())
+    got = torch.vmap(of_one)(x.detach())
+    assert_equal(got, torch.stack([of_one(one) for one in x.detach()]))
 
 
 def test_masks_with_large_numbers_hide_keys_under_a_compiler():

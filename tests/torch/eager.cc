@@ -69,6 +69,11 @@ EagerScores eager_scores(const at::Tensor& q, const at::Tensor& k,
     seen = seen.logical_and(is_bool ? mask : mask.ne(kHidden));
     if (!is_bool) s = s + mask.to(at::kDouble).masked_fill(mask.eq(kHidden), 0);
   }
+  if (options.bias()) {
+    const at::Tensor gone = options.bias()->eq(kHidden);
+    seen = seen.logical_and(~gone);
+    s = s + options.bias()->to(at::kDouble).masked_fill(gone, 0);
+  }
   seen = seen.expand_as(s);
   return {s, seen, seen.sum(3, true).to(at::kDouble)};
 }

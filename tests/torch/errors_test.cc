@@ -176,6 +176,31 @@ TEST(Errors, Masks) {
   });
 }
 
+TEST(Errors, Bias) {
+  expect_refused({
+      {"[attention] bias has type Bool: a bool mask is attn_mask",
+       [](Arguments& a) {
+         a.options.bias(at::ones({3, 5}, at::kBool));
+       }},
+      {"[attention] bias has type Int, which is not floating point",
+       [](Arguments& a) {
+         a.options.bias(at::ones({3, 5}, at::kInt));
+       }},
+      {"[attention] bias has layout Sparse, not strided",
+       [](Arguments& a) {
+         a.options.bias(at::ones({3, 5}).to_sparse());
+       }},
+      {"[attention] bias is on meta, query on cpu",
+       [](Arguments& a) {
+         a.options.bias(at::ones({3, 5}, at::kMeta));
+       }},
+      {"[attention] bias of size [2, 3, 5] does not broadcast to [2, 4, 3, 5]",
+       [](Arguments& a) {
+         a.options.mask(at::ones({3, 5}, at::kBool)).bias(at::ones({2, 3, 5}));
+       }},
+  });
+}
+
 TEST(Errors, Coefficients) {
   const auto coefficients = [](Arguments& a, const at::Tensor& t) {
     a.options.activation("x^3/sqrt(N)").coefficients(t);

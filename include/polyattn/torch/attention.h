@@ -31,11 +31,17 @@ struct AttentionOptions {
   // A formula (polyattn/activation.h).
   TORCH_ARG(std::string, activation) = "softmax";
 
-  // Broadcast to [B, H, N, M]. bool: true where the row may see the key.
-  // Floating point: added to the scores; -inf removes the key. For what is not
-  // softmax so do numbers at or below -1e4, on the CPU with a warning:
-  // libraries that know softmax alone mean that.
+  // Broadcast to [..., H, N, M]. bool: true where the row may see the key.
+  // Floating point: as a bias.
   TORCH_ARG(c10::optional<at::Tensor>, mask) = c10::nullopt;
+
+  // Floating point, broadcast to [..., H, N, M] and added to the scores, beside
+  // a mask of either kind; -inf removes the key. For what is not softmax so do
+  // numbers at or below -1e4, on the CPU with a warning: libraries that know
+  // softmax alone mean that. It may want a gradient. What the leading
+  // dimensions share is not copied: a mask [W, 1, N, M] and a bias [H, N, M] of
+  // queries [B, W, H, N, D] are read as they are.
+  TORCH_ARG(c10::optional<at::Tensor>, bias) = c10::nullopt;
 
   // The probability with which a weight is set to zero, the rest being divided
   // by 1 - dropout. Drawn from torch's default generator.
