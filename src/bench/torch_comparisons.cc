@@ -6,12 +6,15 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "base/machine.h"
 #include "bench/eager_attention.h"
+#include "bench/windows.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/torch/attention.h"
 
@@ -22,22 +25,25 @@ constexpr const char* kCubic = "x^3/sqrt(N)";
 
 struct Shape {
   std::int64_t b, h, n, d;
+  std::int64_t windows = 0;  // of each image: [B, W, H, N, D], N a square
 };
 
 struct Inputs {
   torch::Tensor q, k, v, d_o;
+  Windows windows = {};
 
   // Zeroed between passes, as an optimiser does; otherwise they add up.
   void forget_gradients() {
-    for (torch::Tensor* t : {&q, &k, &v}) t->mutable_grad().reset();
+    for (torch::Tensor* t : {&q, &k, &v, &windows.bias})
+      if (t->defined()) t->mutable_grad().reset();
   }
 };
 
 using Attend = std::function<torch::Tensor(const Inputs&)>;
 
 torch::Tensor eager_scores(const Inputs& in) {
-  const double scale = 1 / std::sqrt(static_cast<double>(in.q.size(3)));
-  return torch::matmul(in.q * scale, in.k.transpose(2, 3));
+  const double scale = 1 / std::sqrt(static_cast<double>(in.q.size(-1)));
+  return torch::matmul(in.q * scale, in.k.transpose(-2, -1));
 }
 
 // matmul, multiply, matmul. The divisor goes into v, which is smaller than A.
@@ -51,6 +57,25 @@ torch::Tensor eager_softmax(const Inputs& in) {
   return torch::matmul(torch::softmax(eager_scores(in), -1), in.v);
 }
 
+torch::Tensor eager_windows_softmax(const Inputs& in) {
+  const torch::Tensor s = eager_scores(in) + in.windows.bias;
+  return torch::matmul(torch::softmax(s + in.windows.added, -1), in.v);
+}
+
+torch::Tensor eager_windows_cubic(const Inputs& in) {
+  const torch::Tensor s = eager_scores(in) + in.windows.bias;
+  return torch::matmul(s * s * s * in.windows.divided, in.v);
+}
+
+Attend fused_windows(const std::string& activation) {
+  return [options =
+              AttentionOptions().activation(activation)](const Inputs& in) {
+    return attention(
+        in.q, in.k, in.v,
+        AttentionOptions(options).mask(in.windows.mask).bias(in.windows.bias));
+  };
+}
+
 Attend fused(const std::string& activation) {
   return [options = AttentionOptions().activation(activation)](
              const Inputs& in) { return attention(in.q, in.k, in.v, options); };
@@ -58,11 +83,15 @@ Attend fused(const std::string& activation) {
 
 Inputs draw(const Shape& shape, std::uint64_t seed) {
   torch::manual_seed(seed);
-  const auto rows = [&] {
-    return torch::randn({shape.b, shape.h, shape.n, shape.d});
-  };
-  return {rows().requires_grad_(), rows().requires_grad_(),
-          rows().requires_grad_(), rows()};
+  std::vector<std::int64_t> size = {shape.b, shape.h, shape.n, shape.d};
+  if (shape.windows > 0) size.insert(size.begin() + 1, shape.windows);
+  const auto rows = [&] { return torch::randn(size); };
+  Inputs in{rows().requires_grad_(), rows().requires_grad_(),
+            rows().requires_grad_(), rows()};
+  const auto side = std::lround(std::sqrt(static_cast<double>(shape.n)));
+  if (shape.windows > 0)
+    in.windows = draw_windows(shape.windows, shape.h, side);
+  return in;
 }
 
 // Both compute in f32 with sums in different orders: what differs by more than
@@ -103,19 +132,34 @@ struct Pair {
 Pair cubic() { return {kCubic, fused(kCubic), eager_cubic}; }
 Pair softmax() { return {"softmax", fused("softmax"), eager_softmax}; }
 
+Pair windows_cubic() {
+  return {kCubic, fused_windows(kCubic), eager_windows_cubic};
+}
+Pair windows_softmax() {
+  return {"softmax", fused_windows("softmax"), eager_windows_softmax};
+}
+
+std::string label_of(const Shape& shape) {
+  if (shape.windows == 0)
+    return fmt::format("[{},{},{},{}]", shape.b, shape.h, shape.n, shape.d);
+  return fmt::format("[{},{},{},{},{}] with bias and mask", shape.b,
+                     shape.windows, shape.h, shape.n, shape.d);
+}
+
 enum class Pass { kForward, kTraining };
 
 Comparison attention_comparison(const Pair& pair, const Shape& shape, Pass pass,
                                 std::optional<double> goal) {
   const bool forward = pass == Pass::kForward;
   Comparison comparison;
-  comparison.name = fmt::format(
-      "{} {} [{},{},{},{}]", forward ? "forward" : "forward and backward",
-      pair.activation, shape.b, shape.h, shape.n, shape.d);
+  comparison.name =
+      fmt::format("{} {} {}", forward ? "forward" : "forward and backward",
+                  pair.activation, label_of(shape));
   comparison.baseline_name = "eager " + pair.activation;
   comparison.goal = goal;
   comparison.effort =
-      static_cast<double>(shape.b * shape.h * shape.n * shape.n) *
+      static_cast<double>(shape.b * std::max<std::int64_t>(shape.windows, 1) *
+                          shape.h * shape.n * shape.n) *
       (forward ? 1 : 3);
   comparison.prepare = [=](std::uint64_t seed) -> Calls {
     const auto in = std::make_shared<Inputs>(draw(shape, seed));
@@ -250,7 +294,8 @@ class TorchThreads {
 
 std::vector<Comparison> torch_comparisons(bool quick) {
   const Shape vision{16, 12, 196, 64}, text{1, 12, 1024, 64},
-      length{1, 4, 4096, 64};
+      length{1, 4, 4096, 64}, windows{64, 3, 49, 32, 4},
+      wider{64, 4, 64, 32, 4};
   std::vector<Comparison> comparisons = {
       attention_comparison(cubic(), vision, Pass::kForward, 1.8),
       attention_comparison(cubic(), text, Pass::kForward, 2.5),
@@ -260,7 +305,7 @@ std::vector<Comparison> torch_comparisons(bool quick) {
       block_comparison("softmax", 1.2),
       block_comparison(kCubic, 1.2)};
   if (quick) return comparisons;
-  const std::vector<Comparison> rest = {
+  std::vector<Comparison> rest = {
       attention_comparison(cubic(), length, Pass::kForward, 4),
       attention_comparison(cubic(), length, Pass::kTraining, 3),
       attention_comparison(softmax(), length, Pass::kForward, 2.5),
@@ -269,6 +314,12 @@ std::vector<Comparison> torch_comparisons(bool quick) {
       first_degree_comparison(200),
       memory_comparison(cubic(), length, 8),
       memory_comparison(softmax(), length, 8)};
+  for (const Shape& shape : {windows, wider}) {
+    for (const Pair& pair : {windows_softmax(), windows_cubic()}) {
+      for (const Pass pass : {Pass::kForward, Pass::kTraining})
+        rest.push_back(attention_comparison(pair, shape, pass, 1.5));
+    }
+  }
   comparisons.insert(comparisons.end(), rest.begin(), rest.end());
   return comparisons;
 }
