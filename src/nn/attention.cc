@@ -8,6 +8,7 @@
 
 #include "nn/attention_checks.h"
 #include "nn/center_values.h"
+#include "nn/gains.h"
 #include "nn/norm_clamp.h"
 #include "nn/split_rows.h"
 
@@ -164,26 +165,6 @@ AttentionImpl::Heads AttentionImpl::finish(const Heads& rows,
   return {q, k, by_head(rows.v, head_dim()).transpose(1, 2)};
 }
 
-// What is watched beside the output.
-void AttentionImpl::look_closer(const Heads& heads,
-                                const polyattn::AttentionOptions& call) {
-  if (watching_weights_) {
-    // A times the identity, which torch makes in f32 and f64 alone.
-    const auto one = torch::eye(heads.k.size(2)).to(heads.v.options());
-    weights_ = polyattn::attention(
-        heads.q, heads.k,
-        one.expand({heads.k.size(0), heads.k.size(1), -1, -1}),
-        polyattn::AttentionOptions(call).dropout(0));
-  }
-  if (!other_.empty()) {
-    auto other = polyattn::AttentionOptions(call).activation(other_).dropout(0);
-    other.coefficients(c10::nullopt);
-    other_norms_ = polyattn::attention_with_norms(
-                       heads.q, heads.k, heads.v.narrow(-1, 0, 1), other)
-                       .norms;
-  }
-}
-
 // What scores are multiplied by beside the learned scale, which is on q.
 double AttentionImpl::score_factor() const {
   return options.learned_scale()
@@ -201,18 +182,7 @@ torch::Tensor AttentionImpl::weighted(Heads heads, const torch::Tensor& mask,
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
   if (coefficients.defined()) call.coefficients(coefficients);
-  if (before_weights_) heads.q = before_weights_(heads.q, heads.k, call);
-  look_closer(heads, call);
-  torch::Tensor o;
-  if (watching_) {
-    auto result =
-        polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
-    norms_ = std::move(result.norms);
-    o = result.output;
-  } else {
-    o = other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
-                  : polyattn::attention(heads.q, heads.k, heads.v, call);
-  }
+  const torch::Tensor o = watched_attention(heads, call);
   return options.norm_clamp() == "none" ? o : clamped(heads, call, o);
 }
 
@@ -281,30 +251,30 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                 options.causal() ? Causal::kFirst : Causal::kNone);
 }
 
-void AttentionImpl::watch_norms(bool on) {
-  watching_ = on;
-  norms_.reset();
-}
-
-void AttentionImpl::watch_other(const std::string& formula) {
-  if (!formula.empty()) Activation::parse(formula);
-  other_ = formula;
-  other_norms_.reset();
-}
-
-void AttentionImpl::watch_weights(bool on) {
-  watching_weights_ = on;
-  weights_ = torch::Tensor();
-}
-
-std::vector<AttentionImpl*> attention_layers(torch::nn::Module& module) {
-  if (auto* self = module.as<AttentionImpl>()) return {self};
-  std::vector<AttentionImpl*> layers;
-  for (const auto& child : module.children()) {
-    const auto inner = attention_layers(*child);
-    layers.insert(layers.end(), inner.begin(), inner.end());
+// Where there are scales or norms the projections stay as they are: norms would
+// take out what is put into them.
+std::vector<double> AttentionImpl::apply_gains(std::vector<double> gains) {
+  if (score_scale.defined()) {
+    score_scale.mul_(gain_column(gains, score_scale).flatten());
+    return gains;
   }
-  return layers;
+  if (q_norm) {
+    const double part = shared_part(gains, 1).front();
+    q_norm->weight.mul_(part);
+    k_norm->weight.mul_(part);
+    return std::vector<double>(gains.size(), part * part);
+  }
+  const auto groups = static_cast<std::size_t>(kv_heads());
+  const std::vector<double> of_k = shared_part(gains, groups);
+  std::vector<double> of_q(gains.size());
+  for (std::size_t h = 0; h < gains.size(); ++h) {
+    of_q[h] = gains[h] / of_k[h / (gains.size() / groups)];
+  }
+  for (const torch::Tensor& rows : {in_proj_weight, in_proj_bias}) {
+    scale_heads(rows, 0, head_dim(), of_q);
+    scale_heads(rows, options.heads() * head_dim(), head_dim(), of_k);
+  }
+  return gains;
 }
 
 }  // namespace polyattn::nn

@@ -1,12 +1,15 @@
 #include "polyattn/nn/match.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "nn/gains.h"
 #include "nn/root_search.h"
-#include "polyattn/nn/attention.h"
+#include "polyattn/nn/attention_base.h"
 
 namespace polyattn::nn {
 namespace {
@@ -24,13 +27,6 @@ std::vector<double> to_vector(const torch::Tensor& values) {
   return {dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel()};
 }
 
-torch::Tensor gain_column(const std::vector<double>& values,
-                          const torch::Tensor& like) {
-  return torch::tensor(values, torch::kDouble)
-      .to(like.options())
-      .view({-1, 1, 1});
-}
-
 struct HeadNorms {
   std::vector<double> own, softmax;  // by head
 };
@@ -42,14 +38,8 @@ class MeasuredLayer {
                 polyattn::AttentionOptions call)
       : q_(std::move(q)), k_(std::move(k)), call_(std::move(call)) {
     call_.dropout(0);
-    const std::int64_t scores = q_.size(1) * q_.size(2) * k_.size(2);
-    const std::int64_t batch = std::clamp<std::int64_t>(
-        kEnoughScores / std::max<std::int64_t>(scores, 1), 1, q_.size(0));
-    if (!call_.mask()) {
-      q_ = q_.narrow(0, 0, batch);
-      k_ = k_.narrow(0, 0, batch);
-      if (call_.causal() != Causal::kNone) keep_last_rows();
-    }
+    if (!masks_examples()) keep_first_examples();
+    if (!call_.mask() && call_.causal() != Causal::kNone) keep_last_rows();
     softmax_ = polyattn::AttentionOptions(call_).activation("softmax");
     softmax_.coefficients(c10::nullopt);
   }
@@ -60,9 +50,24 @@ class MeasuredLayer {
   }
 
  private:
+  bool masks_examples() const {
+    return call_.mask() && call_.mask()->dim() == q_.dim();
+  }
+
+  void keep_first_examples() {
+    const std::int64_t rows =
+        c10::multiply_integers(q_.sizes().slice(1, q_.dim() - 2));
+    const std::int64_t batch = std::clamp<std::int64_t>(
+        kEnoughScores / std::max<std::int64_t>(rows * k_.size(-2), 1), 1,
+        q_.size(0));
+    q_ = q_.narrow(0, 0, batch);
+    k_ = k_.narrow(0, 0, batch);
+  }
+
   void keep_last_rows() {
-    const std::int64_t rows = (q_.size(2) + kCausalShare - 1) / kCausalShare;
-    q_ = q_.narrow(2, q_.size(2) - rows, rows);
+    const std::int64_t n = q_.size(-2);
+    const std::int64_t rows = (n + kCausalShare - 1) / kCausalShare;
+    q_ = q_.narrow(-2, n - rows, rows);
     call_.causal(Causal::kLast);
   }
 
@@ -70,7 +75,8 @@ class MeasuredLayer {
                             const polyattn::AttentionOptions& call) const {
     return to_vector(
         polyattn::attention_with_norms(q, k_, k_.narrow(-1, 0, 1), call)
-            .norms.weight.mean(0));
+            .norms.weight.flatten(0, -2)
+            .mean(0));
   }
 
   torch::Tensor q_, k_;
@@ -97,60 +103,12 @@ std::vector<double> excess(const HeadNorms& norms, double factor) {
   return result;
 }
 
-// Of the gains, what one part that all heads of a group share can take: the
-// square root of their mean, in logarithms.
-std::vector<double> shared_part(const std::vector<double>& gains,
-                                std::size_t groups) {
-  const std::size_t each = gains.size() / groups;
-  std::vector<double> part(groups);
-  for (std::size_t g = 0; g < groups; ++g) {
-    double sum = 0;
-    for (std::size_t i = 0; i < each; ++i) sum += std::log(gains[g * each + i]);
-    part[g] = std::exp(sum / static_cast<double>(2 * each));
-  }
-  return part;
-}
-
-void scale_rows(const AttentionImpl& a, std::int64_t first,
-                const std::vector<double>& factors) {
-  for (torch::Tensor rows : {a.in_proj_weight, a.in_proj_bias}) {
-    if (!rows.defined()) continue;
-    const auto count = static_cast<std::int64_t>(factors.size());
-    torch::Tensor part = rows.narrow(0, first, count * a.head_dim())
-                             .view({count, a.head_dim(), -1});
-    part.mul_(gain_column(factors, part));
-  }
-}
-
-// Puts the gains where the module keeps them, and returns what became of them.
-std::vector<double> apply_gains(AttentionImpl& a, std::vector<double> gains) {
-  if (a.score_scale.defined()) {
-    a.score_scale.mul_(gain_column(gains, a.score_scale).flatten());
-    return gains;
-  }
-  if (a.q_norm) {
-    const double part = shared_part(gains, 1).front();
-    a.q_norm->weight.mul_(part);
-    a.k_norm->weight.mul_(part);
-    return std::vector<double>(gains.size(), part * part);
-  }
-  const auto groups = static_cast<std::size_t>(a.kv_heads());
-  const std::vector<double> of_k = shared_part(gains, groups);
-  std::vector<double> of_q(gains.size());
-  for (std::size_t h = 0; h < gains.size(); ++h) {
-    of_q[h] = gains[h] / of_k[h / (gains.size() / groups)];
-  }
-  scale_rows(a, 0, of_q);
-  scale_rows(a, a.options.heads() * a.head_dim(), of_k);
-  return gains;
-}
-
-LayerStart match_layer(AttentionImpl& attention, const MeasuredLayer& layer,
+LayerStart match_layer(AttentionBase& attention, const MeasuredLayer& layer,
                        double factor, std::size_t index) {
-  const auto heads = static_cast<std::size_t>(attention.options.heads());
+  const auto heads = static_cast<std::size_t>(attention.heads());
   const HeadNorms before = layer.at(std::vector<double>(heads, 1.0));
   check_norms(before.softmax, index);  // a power may overflow, and be shrunk
-  const int degree = Activation::parse(attention.options.activation()).degree;
+  const int degree = Activation::parse(attention.activation()).degree;
   const std::vector<double> logs = roots_below_zero(
       excess(before, factor),
       [&](const std::vector<double>& x) {
@@ -164,7 +122,7 @@ LayerStart match_layer(AttentionImpl& attention, const MeasuredLayer& layer,
   std::transform(logs.begin(), logs.end(), gains.begin(),
                  [](double log) { return std::exp(log); });
   check_norms(layer.at(gains).own, index);
-  gains = apply_gains(attention, std::move(gains));
+  gains = attention.apply_gains(std::move(gains));
   const HeadNorms after = layer.at(gains);
   LayerStart start(heads);
   for (std::size_t h = 0; h < heads; ++h) {
@@ -183,8 +141,8 @@ std::vector<LayerStart> match_start(torch::nn::Module& module,
   const torch::NoGradGuard no_grad;
   std::vector<LayerStart> starts;
   const auto layers = attention_layers(module);
-  for (AttentionImpl* layer : layers) {
-    if (Activation::parse(layer->options.activation()).kind ==
+  for (AttentionBase* layer : layers) {
+    if (Activation::parse(layer->activation()).kind ==
         ActivationKind::kSoftmax) {
       continue;
     }
@@ -199,7 +157,7 @@ std::vector<LayerStart> match_start(torch::nn::Module& module,
     };
   }
   const auto done = [&] {
-    for (AttentionImpl* layer : layers) layer->before_weights_ = nullptr;
+    for (AttentionBase* layer : layers) layer->before_weights_ = nullptr;
   };
   try {
     forward();

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "data/listops.h"
-#include "polyattn/nn/attention.h"
+#include "polyattn/nn/attention_base.h"
 
 namespace polyattn::train {
 namespace {
@@ -17,19 +17,26 @@ constexpr std::int64_t kMostInputs = 3;
 // While it lives, the attention layers of a module keep their matrices.
 class WeightWatch {
  public:
-  explicit WeightWatch(std::vector<nn::AttentionImpl*> layers)
+  explicit WeightWatch(std::vector<nn::AttentionBase*> layers)
       : layers_(std::move(layers)) {
-    for (nn::AttentionImpl* layer : layers_) layer->watch_weights(true);
+    for (nn::AttentionBase* layer : layers_) layer->watch_weights(true);
   }
   ~WeightWatch() {
-    for (nn::AttentionImpl* layer : layers_) layer->watch_weights(false);
+    for (nn::AttentionBase* layer : layers_) layer->watch_weights(false);
   }
   WeightWatch(const WeightWatch&) = delete;
   WeightWatch& operator=(const WeightWatch&) = delete;
 
  private:
-  std::vector<nn::AttentionImpl*> layers_;
+  std::vector<nn::AttentionBase*> layers_;
 };
+
+// Matrices of windows and channels are not over the rows of an input.
+std::vector<nn::AttentionBase*> token_layers(torch::nn::Module& module) {
+  auto layers = nn::attention_layers(module);
+  std::erase_if(layers, [](const auto* l) { return l->kind() != "token"; });
+  return layers;
+}
 
 base::Json image_input(const data::ImageSplits& splits,
                        const run::Config& config, std::int64_t index) {
@@ -155,7 +162,7 @@ Choice choose(std::int64_t bytes, std::int64_t layers, std::int64_t heads) {
 
 base::Json attention_maps(Network& network, const Examples& examples,
                           const TaskData& data, const run::Config& config) {
-  const auto layers = nn::attention_layers(network.module());
+  const auto layers = token_layers(network.module());
   if (layers.empty()) return nullptr;
   const torch::NoGradGuard no_grad;
   const Batch batch = first_rows(examples, kMostInputs);

@@ -17,8 +17,8 @@
 namespace polyattn::train {
 
 // Up to three inputs, and as many layers and heads as kMapBytes hold. Null
-// where there is nothing to keep: without attention, or where one matrix alone
-// is larger than that.
+// where there is nothing to keep: without attention over tokens, or where one
+// matrix alone is larger than that.
 base::Json attention_maps(Network& network, const Examples& examples,
                           const TaskData& data, const run::Config& config);
 

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace polyattn::train {
 
 struct LayerNorms {
+  std::string kind = "token";  // nn::AttentionBase::kind()
+  std::int64_t stage = 0;      // and ::stage
+  std::int64_t tokens = 0;     // N: keys of its rows
   // By head: mean and maximum over the batch.
   std::vector<double> weight_mean, weight_max;
   std::vector<double> jacobian_mean, jacobian_max;

@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <stdexcept>
+
 #include "polyattn/nn/attention.h"
 #include "train/loaded_run.h"
 #include "train/step.h"
@@ -15,13 +17,27 @@ double root_mean_square(const std::optional<AttentionNorms>& norms) {
 }
 
 std::vector<LayerRoots> roots_of(
-    const std::vector<nn::AttentionImpl*>& attentions) {
+    const std::vector<nn::AttentionBase*>& attentions) {
   std::vector<LayerRoots> roots;
-  for (const nn::AttentionImpl* attention : attentions) {
+  for (const nn::AttentionBase* attention : attentions) {
     roots.push_back({.own = root_mean_square(attention->norms()),
                      .other = root_mean_square(attention->other_norms())});
   }
   return roots;
+}
+
+// The theory has one N and one D for all layers.
+const nn::AttentionImpl& token_attention(
+    const std::vector<nn::AttentionBase*>& attentions) {
+  for (nn::AttentionBase* attention : attentions) {
+    if (attention->kind() != "token") {
+      throw std::runtime_error("[theory] the run has attention of kind " +
+                               attention->kind() +
+                               ", where N or D differ between layers: only "
+                               "models of token attention can be measured");
+    }
+  }
+  return *attentions.front()->as<nn::AttentionImpl>();
 }
 
 }  // namespace
@@ -35,11 +51,12 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
                                     shape_of(*data, config.task), options.best);
   const auto examples = make_examples(data, config);
   const auto attentions = nn::attention_layers(loaded.network->module());
+  const nn::AttentionImpl& attention = token_attention(attentions);
   const torch::NoGradGuard no_grad;
   const Autocast autocast(config.train.autocast);
   NormWatch watch(loaded.network->module());
-  for (nn::AttentionImpl* attention : attentions) {
-    attention->watch_other(options.other);
+  for (nn::AttentionBase* layer : attentions) {
+    layer->watch_other(options.other);
   }
   const Batch batch = examples->test_batch(0);
   loaded.network->logits(batch);
@@ -48,8 +65,8 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
           .activation = config.model.activation,
           .step = loaded.step,
           .tokens = loaded.network->tokens(),
-          .head_dim = attentions.front()->head_dim(),
-          .causal = attentions.front()->options.causal(),
+          .head_dim = attention.head_dim(),
+          .causal = attention.options.causal(),
           .examples = batch.inputs.size(0),
           .layers = watch.norms(),
           .roots = roots_of(attentions)};

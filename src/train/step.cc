@@ -15,8 +15,9 @@ namespace {
 // Of model.norm_clamp = "penalty": the mean over the layers.
 torch::Tensor norm_penalty(torch::nn::Module& module) {
   std::vector<torch::Tensor> penalties;
-  for (const nn::AttentionImpl* layer : nn::attention_layers(module)) {
-    penalties.push_back(layer->norm_penalty());
+  for (nn::AttentionBase* layer : nn::attention_layers(module)) {
+    const auto* attention = layer->as<nn::AttentionImpl>();
+    if (attention != nullptr) penalties.push_back(attention->norm_penalty());
   }
   return torch::stack(penalties).mean();
 }

@@ -7,8 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "polyattn/nn/attention.h"
-#include "polyattn/nn/block.h"
+#include "polyattn/nn/attention_base.h"
 
 namespace polyattn::train {
 namespace {
@@ -39,9 +38,13 @@ void add_parameters(const torch::nn::Module& block, LayerNorms& layer) {
   layer.gradient = norm_of(gradients);
 }
 
-LayerNorms attention_norms(const AttentionNorms& norms) {
+LayerNorms attention_norms(const nn::AttentionBase& attention) {
   const torch::NoGradGuard no_grad;
-  return {.weight_mean = by_head(norms.weight.mean(0)),
+  const AttentionNorms& norms = *attention.norms();
+  return {.kind = attention.kind(),
+          .stage = attention.stage,
+          .tokens = attention.keys(),
+          .weight_mean = by_head(norms.weight.mean(0)),
           .weight_max = by_head(norms.weight.amax(0)),
           .jacobian_mean = by_head(norms.jacobian.mean(0)),
           .jacobian_max = by_head(norms.jacobian.amax(0)),
@@ -68,19 +71,27 @@ void add(const LayerNorms& batch, LayerNorms& sum) {
   sum.non_finite += batch.non_finite;
 }
 
-// Those whose attention has norms.
-std::vector<const nn::BlockImpl*> watched_blocks(
-    const torch::nn::Module& module) {
-  std::vector<const nn::BlockImpl*> blocks;
-  for (const auto& child : module.modules()) {
-    const auto* block = child->as<nn::BlockImpl>();
-    if (block != nullptr && block->attention->norms()) blocks.push_back(block);
+// An attention that has norms, and the module that owns it.
+struct WatchedBlock {
+  const torch::nn::Module* block;
+  const nn::AttentionBase* attention;
+};
+
+std::vector<WatchedBlock> watched_blocks(const torch::nn::Module& module) {
+  std::vector<WatchedBlock> blocks;
+  for (const auto& child : module.children()) {
+    if (const auto* attention = child->as<nn::AttentionBase>()) {
+      if (attention->norms()) blocks.push_back({&module, attention});
+      continue;
+    }
+    const auto inner = watched_blocks(*child);
+    blocks.insert(blocks.end(), inner.begin(), inner.end());
   }
   return blocks;
 }
 
 void watch(torch::nn::Module& module, bool on) {
-  for (nn::AttentionImpl* layer : nn::attention_layers(module)) {
+  for (nn::AttentionBase* layer : nn::attention_layers(module)) {
     layer->watch_norms(on);
   }
 }
@@ -96,6 +107,16 @@ bool finite(const std::vector<double>& values) {
                      [](double value) { return std::isfinite(value); });
 }
 
+// A list by layer, where layers differ.
+template <typename Value>
+void add_difference(const char* name, const std::vector<LayerNorms>& layers,
+                    Value LayerNorms::*member, base::Json& record) {
+  base::Json list = base::Json::array();
+  for (const LayerNorms& layer : layers) list.push_back(layer.*member);
+  const auto differs = [&](const auto& value) { return value != list.front(); };
+  if (std::any_of(list.begin(), list.end(), differs)) record[name] = list;
+}
+
 }  // namespace
 
 NormWatch::NormWatch(torch::nn::Module& module) : module_(module) {
@@ -106,8 +127,8 @@ NormWatch::~NormWatch() { watch(module_, false); }
 
 void NormWatch::add_batch() {
   std::vector<LayerNorms> layers;
-  for (const nn::BlockImpl* block : watched_blocks(module_)) {
-    layers.push_back(attention_norms(*block->attention->norms()));
+  for (const WatchedBlock& watched : watched_blocks(module_)) {
+    layers.push_back(attention_norms(*watched.attention));
   }
   if (batches_++ == 0) {
     sums_ = std::move(layers);
@@ -123,7 +144,7 @@ std::vector<LayerNorms> NormWatch::norms() const {
     for (auto* means : {&layers[i].weight_mean, &layers[i].jacobian_mean}) {
       for (double& mean : *means) mean /= static_cast<double>(batches_);
     }
-    add_parameters(*blocks[i], layers[i]);
+    add_parameters(*blocks[i].block, layers[i]);
   }
   return layers;
 }
@@ -151,6 +172,9 @@ base::Json norms_record(std::int64_t step, std::int64_t tokens,
   }
   record["grad_norm"] = std::move(gradients);
   record["weight_norm"] = std::move(weights);
+  add_difference("layer_kind", layers, &LayerNorms::kind, record);
+  add_difference("layer_stage", layers, &LayerNorms::stage, record);
+  add_difference("layer_tokens", layers, &LayerNorms::tokens, record);
   return record;
 }
 

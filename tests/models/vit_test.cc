@@ -151,9 +151,9 @@ TEST(ViT, WatchesTheNormsOfItsLayers) {
   ViT model(small().activation("x^3/sqrt(N)"));
   const auto layers = nn::attention_layers(*model);
   ASSERT_EQ(layers.size(), 2U);
-  for (nn::AttentionImpl* layer : layers) layer->watch_norms(true);
+  for (nn::AttentionBase* layer : layers) layer->watch_norms(true);
   model->forward(torch::randn({3, 3, 16, 16}));
-  for (const nn::AttentionImpl* layer : layers) {
+  for (const nn::AttentionBase* layer : layers) {
     ASSERT_TRUE(layer->norms());
     EXPECT_EQ(layer->norms()->weight.sizes(),
               (std::vector<std::int64_t>{3, 2}));

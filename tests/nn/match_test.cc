@@ -191,7 +191,7 @@ TEST(MatchStart, GoesLayerByLayer) {
   const auto starts = match_start(model, forward);
   ASSERT_EQ(starts.size(), 3U);
   const auto layers = attention_layers(model);
-  for (AttentionImpl* layer : layers) layer->watch_norms(true);
+  for (AttentionBase* layer : layers) layer->watch_norms(true);
   forward();
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_LE(test::relative_error(layers[i]->norms()->weight.mean(0),

@@ -21,22 +21,18 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "polyattn/nn/attention_base.h"
 #include "polyattn/nn/decode_cache.h"
 #include "polyattn/nn/kv_cache.h"
-#include "polyattn/nn/match.h"
 #include "polyattn/nn/norm.h"
 #include "polyattn/nn/rotary.h"
 #include "polyattn/nn/short_conv.h"
-#include "polyattn/torch/attention.h"
 
 namespace polyattn::nn {
-
-struct OtherOps;  // src/nn/other_ops.h, for benchmarks
 
 struct AttentionOptions {
   AttentionOptions(std::int64_t dim, std::int64_t heads)
@@ -85,7 +81,8 @@ struct AttentionOptions {
   TORCH_ARG(double, norm_factor) = 1;
 };
 
-class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
+class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
+                      public AttentionBase {
  public:
   explicit AttentionImpl(const AttentionOptions& options_);
 
@@ -105,30 +102,17 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   // The same with what may stand in for keys and values: a polynomial's sums.
   torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
 
-  // While on, every call also computes the norms of its attention matrices.
-  void watch_norms(bool on);
-
-  // Those of the last call, each [B, H]; empty if it was not watched.
-  const std::optional<AttentionNorms>& norms() const { return norms_; }
-
-  // While there is a formula, every call also computes the norms that this
-  // activation would have on the same queries and keys. Empty: none.
-  void watch_other(const std::string& formula);
-  const std::optional<AttentionNorms>& other_norms() const {
-    return other_norms_;
+  std::string kind() const override { return "token"; }
+  const std::string& activation() const override {
+    return options.activation();
   }
+  std::int64_t heads() const override { return options.heads(); }
+  std::vector<double> apply_gains(std::vector<double> gains) override;
 
   // With norm_clamp penalty, of the last call in training: the mean over
   // examples and heads of log(||A||_F / (norm_factor ||softmax||_F))^2.
   // Undefined otherwise.
   const torch::Tensor& norm_penalty() const { return norm_penalty_; }
-
-  // While on, every call also computes its attention matrices, for looking at:
-  // N x M in memory, and about as many more operations as the call has.
-  void watch_weights(bool on);
-
-  // A of the last call, [B, H, N, M]; undefined if it was not watched.
-  const torch::Tensor& weights() const { return weights_; }
 
   std::int64_t kv_heads() const;
   std::int64_t head_dim() const;
@@ -146,16 +130,6 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   ShortConv short_conv{nullptr};
 
  private:
-  friend void replace_ops(torch::nn::Module& module, const OtherOps& ops);
-  friend std::vector<LayerStart> match_start(
-      torch::nn::Module& module, const std::function<void()>& forward,
-      double factor);
-
-  // [B, H, N, D], [B, G, M, D], [B, G, M, D].
-  struct Heads {
-    torch::Tensor q, k, v;
-  };
-
   void register_projections();
   void register_learned();
   // Rows x from position `first` on. `tail`: that of the short convolution, if
@@ -174,31 +148,12 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   torch::Tensor project_out(const torch::Tensor& x, const torch::Tensor& o);
   DecodeCall decode_call() const;
   double score_factor() const;
-  void look_closer(const Heads& heads, const polyattn::AttentionOptions& call);
   void check_rows(const torch::Tensor& x) const;
 
-  std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
-                              const torch::Tensor& v,
-                              const polyattn::AttentionOptions& options)>
-      other_op_;  // in place of polyattn::attention
-  // Queries in place of q, while match_start() looks at a call.
-  std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
-                              const polyattn::AttentionOptions& options)>
-      before_weights_;
   std::optional<Rotary> rotary_;
-  std::optional<AttentionNorms> norms_;
-  std::optional<AttentionNorms> other_norms_;
-  std::string other_;
-  torch::Tensor weights_;
   torch::Tensor norm_penalty_;
-  bool watching_ = false;
-  bool watching_weights_ = false;
 };
 
 TORCH_MODULE(Attention);
-
-// The attention modules inside a module, itself included, in the order of their
-// registration: for watching the norms of a model.
-std::vector<AttentionImpl*> attention_layers(torch::nn::Module& module);
 
 }  // namespace polyattn::nn

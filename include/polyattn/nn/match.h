@@ -33,11 +33,13 @@ using LayerStart = std::vector<HeadStart>;
 // once. Heads that are below already stay as they are; so do those that no
 // scale brings there, as 1 + x does, whose norm is large at scores of zero.
 //
-// The gain goes into score_scale where that is learned; otherwise in equal
-// parts into the rows of in_proj that make q and k, where heads that share
-// their keys share the part of k; with norms of q and k into these, which all
-// heads share, so that they get the mean of their gains. Throws c10::Error if a
-// norm is not finite, with nothing changed in that layer.
+// The gain goes where the module keeps the scale of its scores
+// (AttentionBase::apply_gains). In Attention that is score_scale where it is
+// learned; otherwise in equal parts the rows of in_proj that make q and k,
+// where heads that share their keys share the part of k; with norms of q and k
+// these, which all heads share, so that they get the mean of their gains.
+// Throws c10::Error if a norm is not finite, with nothing changed in that
+// layer.
 std::vector<LayerStart> match_start(torch::nn::Module& module,
                                     const std::function<void()>& forward,
                                     double factor = 1);
