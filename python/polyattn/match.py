@@ -68,8 +68,9 @@ def match_start(
     1.0
 
     Args:
-        model: with polyattn.nn.Attention or polyattn.nn.MultiheadAttention
-            inside, whose projections (or learned scales) are changed in place.
+        model: with attention of polyattn inside (what replace_softmax puts there,
+            and that of polyattn.nn and polyattn.timm), whose projections (or
+            learned scales) are changed in place.
         batch: what the model is called with: a tensor, a tuple of arguments, a
             mapping of keyword arguments, or a function without arguments that
             calls the model.
@@ -82,7 +83,7 @@ def match_start(
     layers = [
         (name, module)
         for name, module in model.named_modules()
-        if isinstance(module, (nn.Attention, nn.MultiheadAttention))
+        if hasattr(module, "_before_weights")
         and module.activation != "softmax"
     ]
     training = model.training
@@ -127,9 +128,9 @@ class _Matcher:
         if self.name in self.report.layers:  # a layer that runs twice
             return q
         if causal and mask is None:
-            rows = -(-q.shape[2] // _CAUSAL_SHARE)
+            rows = -(-q.shape[-2] // _CAUSAL_SHARE)
             call.update(causal_alignment="lower_right")
-            measured = q[:, :, -rows:]
+            measured = q[..., -rows:, :]
         else:
             measured = q
 
@@ -154,7 +155,7 @@ class _Matcher:
             own, softmax = both(log_gain.exp())
             return own.log() - (self.report.factor * softmax).log()
 
-        ones = torch.ones(q.shape[1], dtype=torch.float64)
+        ones = torch.ones(q.shape[-3], dtype=torch.float64)
         before, softmax = both(ones)
         if not (before.isfinite().all() and softmax.isfinite().all()):
             raise ValueError(
@@ -213,10 +214,13 @@ def _apply(module: Any, gain: Tensor) -> Tensor:
     if scale is not None:
         scale.mul_(gain.to(scale))
         return gain
-    if getattr(module, "q_norm", None) is not None:
+    if hasattr(module, "scale_scores") and module.scale_scores(gain):
+        return gain
+    if getattr(getattr(module, "q_norm", None), "weight", None) is not None:
         part = gain.log().mean().div(2).exp()
         for norm in (module.q_norm, module.k_norm):
-            norm.weight.mul_(part.to(norm.weight))
+            for values in norm.parameters():
+                values.mul_(part.to(values))
         return torch.full_like(gain, float(part) ** 2)
     groups = getattr(module, "kv_heads", gain.shape[0])
     of_k = gain.log().view(groups, -1).mean(1).div(2).exp()

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Uni
 
 import torch
 
-from . import nn
+from . import nn, timm
 from .functional import activation as read_activation
 from .match import match_start
 from .report import Kept, ReplaceReport, Swap
@@ -19,8 +19,12 @@ Selection = Union[Pattern, Sequence[Pattern], Callable[[str, torch.nn.Module], b
 
 _LOOKS_FOR = (
     "torch.nn.MultiheadAttention (as in torch.nn.Transformer* and torchvision's "
-    "VisionTransformer), polyattn.nn.MultiheadAttention and polyattn.nn.Attention"
+    "VisionTransformer), the windowed attention of torchvision's SwinTransformer, and "
+    "the attention of polyattn.nn and polyattn.timm"
 )
+
+# Modules whose formula can be assigned to.
+_OURS = (nn.Attention, nn.MultiheadAttention, timm.Attention)
 
 
 def replace_softmax(
@@ -35,10 +39,11 @@ def replace_softmax(
 ) -> ReplaceReport:
     """Gives every attention module inside the model another activation.
 
-    Each torch.nn.MultiheadAttention becomes a polyattn.nn.MultiheadAttention
-    and stays the same object with the same parameters, so optimisers, hooks and
-    references to it stay valid. Modules of polyattn get the new activation;
-    "softmax" leads back to the numbers of the original.
+    Each torch.nn.MultiheadAttention becomes a polyattn.nn.MultiheadAttention, each
+    windowed attention of torchvision's Swin one of polyattn.torchvision, and stays
+    the same object with the same parameters, so optimisers, hooks and references to
+    it stay valid. Modules of polyattn get the new activation; "softmax" leads back
+    to the numbers of the original.
 
     >>> model = torchvision.models.vit_b_16()
     >>> print(polyattn.replace_softmax(model, "x^3/sqrt(N)"))
@@ -94,7 +99,14 @@ def _attention_modules(
 
 
 def _is_known(module: torch.nn.Module) -> bool:
-    return isinstance(module, (torch.nn.MultiheadAttention, nn.Attention))
+    return isinstance(module, (torch.nn.MultiheadAttention, *_OURS)) or _is_swin(module)
+
+
+def _is_swin(module: torch.nn.Module) -> bool:
+    """One of torchvision's own, or of ours; torchvision need not be there."""
+    names = ("ShiftedWindowAttention", "ShiftedWindowAttentionV2")
+    rooms = ("torchvision.models.swin_transformer", "polyattn.torchvision")
+    return type(module).__name__ in names and type(module).__module__ in rooms
 
 
 def _is_called_attention(module: torch.nn.Module) -> bool:
@@ -115,7 +127,8 @@ def _why_not(
     if isinstance(module, nn.Attention):
         learned = module.coefficients is not None
         return "its coefficients are learned" if learned else None
-    if type(module) in (torch.nn.MultiheadAttention, nn.MultiheadAttention):
+    known = (torch.nn.MultiheadAttention, nn.MultiheadAttention, timm.Attention)
+    if type(module) in known or _is_swin(module):
         return None
     if isinstance(module, torch.nn.MultiheadAttention):
         return "a subclass of MultiheadAttention may do anything"
@@ -144,14 +157,15 @@ def _selected(selection: Selection, name: str, module: torch.nn.Module) -> bool:
 
 def _swap(name: str, module: torch.nn.Module, formula: str) -> Swap:
     kind = type(module).__name__
-    if isinstance(module, nn.Attention):
-        heads, old = module.heads, module.activation
+    heads: int = getattr(module, "heads", None) or module.num_heads  # type: ignore
+    old = getattr(module, "activation", "softmax")
+    if hasattr(module, "activation"):
         module.activation = formula
-    elif isinstance(module, nn.MultiheadAttention):
-        heads, old = module.num_heads, module.activation
-        module.activation = formula
+    elif _is_swin(module):
+        from . import torchvision
+
+        torchvision.adopt(module, formula)
     else:
-        heads, old = module.num_heads, "softmax"
         nn.MultiheadAttention.adopt(module, formula)
     return Swap(name, kind, heads, old, formula)
 

@@ -49,6 +49,7 @@ class Attention(torch.nn.Module):
 
     fused_attn: bool
     """False computes the matrix of weights, which passes through attn_drop."""
+    _before_weights: Optional[Callable[..., Tensor]] = None  # of match_start
 
     def __init__(
         self,
@@ -96,6 +97,15 @@ class Attention(torch.nn.Module):
     def activation(self, formula: str) -> None:
         self._activation = functional.activation(formula).formula
 
+    # Under the names of the other attentions, for match_start.
+    @property
+    def in_proj_weight(self) -> Tensor:
+        return self.qkv.weight
+
+    @property
+    def in_proj_bias(self) -> Optional[Tensor]:
+        return self.qkv.bias
+
     def extra_repr(self) -> str:
         return f"heads={self.num_heads}, activation={self.activation!r}"
 
@@ -113,6 +123,9 @@ class Attention(torch.nn.Module):
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], causal: bool
     ) -> Tensor:
+        if self._before_weights is not None:
+            q = self._before_weights(q, k, mask, causal, scale=self.scale)
+
         def attend(values: Tensor, dropout: float) -> Tensor:
             options = dict(scale=self.scale, activation=self.activation)
             return functional.attention(q, k, values, mask, dropout, causal, **options)

@@ -9,6 +9,7 @@ import copy
 import doctest
 import functools
 import io
+import math
 import subprocess
 import sys
 
@@ -231,3 +232,25 @@ def test_docstrings_say_what_is_true():
     names = {"polyattn": polyattn, "torch": torch}
     done = doctest.testmod(polyattn.timm, extraglobs=names)
     assert done.failed == 0 and done.attempted > 3
+
+
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_replace_softmax_and_the_matched_start(qk_norm):
+    torch.manual_seed(2)
+    options = dict(qk_norm=qk_norm, norm_layer=NORM, qkv_bias=True)
+    model = polyattn.timm.Attention(C, H, **options).double()
+    with torch.no_grad():
+        model.qkv.weight.mul_(4)
+    x = random(6, 20, C)
+    report = polyattn.replace_softmax(model, CUBE, match=x)
+    assert [(s.heads, s.old, s.new) for s in report.swapped] == [(H, "softmax", CUBE)]
+    heads = report.start.layers[""]
+    # Norms of q and k are shared: their gain is the mean of those of the heads.
+    worst = max(abs(math.log(h.after / h.softmax)) for h in heads)
+    assert worst < (0.5 if qk_norm else 3e-4)
+    assert all(h.gain < 1 and h.before > h.after for h in heads)
+
+    q, k, _ = model.qkv(x).unflatten(-1, (3, H, C // H)).permute(2, 0, 3, 1, 4)
+    weights = (model.q_norm(q) @ model.k_norm(k).mT / (C // H) ** 0.5) ** 3 / 20**0.5
+    norms = weights.flatten(2).norm(dim=-1).mean(0)
+    assert norms.tolist() == pytest.approx([h.after for h in heads], rel=1e-9)
