@@ -1,6 +1,10 @@
 #include "core/plan.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/visibility.h"
 
 namespace polyattn {
 namespace {
@@ -50,6 +54,30 @@ BiasPlan plan_bias(const Problem& p, std::int64_t strip) {
 
 }  // namespace
 
+// A panel is worth its memory if it is read a few times and stays in a
+// second-level cache.
+SharedPanels plan_shared_panels(const Problem& p, std::int64_t strip) {
+  constexpr std::int64_t kLeastUses = 4;
+  constexpr std::int64_t kPanelsBytes = 1 << 20;
+  const auto& bias = p.in.bias;
+  const auto& mask = p.in.mask;
+  if (p.ragged() || (!bias && !mask)) return {};
+  // Such rows are made quickly.
+  if (p.causal == Causal::kNone && rows_share_mask(p)) return {};
+  const auto size = [&](std::size_t i) {
+    return std::pair(bias ? bias->size[i] : 1, mask ? mask->size[i] : 1);
+  };
+  SharedPanels plan{.strips = ceil_div(p.n, strip), .keys = p.m};
+  plan.sequences = std::lcm(size(0).first, size(0).second);
+  plan.heads = std::max(size(1).first, size(1).second);
+  const std::int64_t bytes = plan.count() * plan.keys * strip *
+                             static_cast<std::int64_t>(size_of(p.compute));
+  const std::int64_t uses =
+      p.batch * p.heads /
+      std::max<std::int64_t>(plan.sequences * plan.heads, 1);
+  return uses >= kLeastUses && bytes <= kPanelsBytes ? plan : SharedPanels{};
+}
+
 ForwardPlan plan_forward(const Problem& p, int strip) {
   // Queries and output of a block share the second-level cache with a block of
   // k and v, which it then reads once.
@@ -63,6 +91,7 @@ ForwardPlan plan_forward(const Problem& p, int strip) {
   plan.strip = strip;
   plan.copy_k = needs_copy(p.in.k, p.compute);
   plan.copy_v = needs_copy(p.in.v, p.compute);
+  plan.panels = plan_shared_panels(p, strip);
   plan.k_block =
       std::min(forward_k_block(strip, element), std::max<std::int64_t>(p.m, 1));
   const std::int64_t strip_bytes = strip * (p.d + p.e) * element;
@@ -100,6 +129,7 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   plan.strip = strip;
   plan.copy_k = needs_copy(p.in.k, p.compute);
   plan.copy_v = needs_copy(p.in.v, p.compute);
+  plan.panels = plan_shared_panels(p, strip);
   plan.q_block = round_down(64, strip);
   plan.k_block = std::min<std::int64_t>(120, std::max<std::int64_t>(p.m, 1));
   const std::int64_t shorter = std::min(p.n, p.m);

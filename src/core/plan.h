@@ -25,6 +25,40 @@ constexpr std::int64_t spread_width(std::int64_t width) {
   return ((width + kLine - 1) / kLine | 1) * kLine;
 }
 
+// Bias and mask as panels [M, W] for strips of W queries, made once for a call
+// in which many examples or heads share them, as windows of images do. Without
+// them each strip makes its own.
+struct SharedPanels {
+  std::int64_t sequences = 0, heads = 0;  // with panels of their own; 0: none
+  std::int64_t strips = 0;
+  std::int64_t keys = 0;  // M
+
+  std::int64_t count() const { return sequences * heads * strips; }
+  std::int64_t of(std::int64_t b, std::int64_t h, std::int64_t strip) const {
+    return (b % sequences * heads + (heads == 1 ? 0 : h)) * strips + strip;
+  }
+};
+
+SharedPanels plan_shared_panels(const Problem& problem, std::int64_t strip);
+
+// W = strip.
+template <typename T>
+struct PanelStorage {
+  PanelStorage(Arena& arena, const SharedPanels& shared, std::int64_t strip)
+      : plan(shared),
+        size(plan.keys * strip),
+        data(arena.take<T>(plan.count() * size)) {}
+
+  // The panel of a strip, if there is one.
+  const T* find(std::int64_t b, std::int64_t h, std::int64_t strip) const {
+    return plan.sequences == 0 ? nullptr : data + plan.of(b, h, strip) * size;
+  }
+
+  SharedPanels plan;
+  std::int64_t size;
+  T* data;  // [count, M, W]
+};
+
 // Forward: the unit of work is a block of queries of one head, which walks over
 // all keys a block at a time. A task is a few units, so that it knows what
 // comes next.
@@ -35,6 +69,7 @@ struct ForwardPlan {
   std::int64_t units;         // units in a task
   std::int64_t k_block;       // keys in a block
   bool copy_k, copy_v;        // bring rows together and to the compute type
+  SharedPanels panels;
   std::int64_t block_rows() const { return block_strips * strip; }
   std::int64_t all_units(const Problem& p) const {
     return p.batch * p.heads * blocks;
@@ -113,9 +148,11 @@ struct ForwardStorage {
   ForwardStorage(Arena& arena, const Problem& p, const ForwardPlan& plan,
                  int workers)
       : stats(arena.take<AttentionStats>(plan.all_units(p))),
+        panels(arena, plan.panels, plan.strip),
         rooms(arena, p, plan, workers) {}
 
   AttentionStats* stats;  // [B * H, blocks]
+  PanelStorage<T> panels;
   WorkerRooms<ForwardScratch<T>, ForwardPlan> rooms;
 };
 
@@ -164,6 +201,7 @@ struct BackwardPlan {
   std::int64_t k_block;        // keys that are worked on together
   std::int64_t pairs_at_once;  // pairs that have accumulators
   bool copy_k, copy_v;         // as in ForwardPlan
+  SharedPanels panels;
   BiasPlan bias;
   std::int64_t lanes() const { return strip / 2; }
   std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }
@@ -254,10 +292,12 @@ struct BackwardStorage {
       : slots(
             arena, p, plan,
             plan.chunks == 1 ? workers : static_cast<int>(plan.pairs_at_once)),
+        panels(arena, plan.panels, plan.strip),
         bias(arena, plan),
         rooms(arena, p, plan, workers) {}
 
   WorkerRooms<Accumulators<T>, BackwardPlan> slots;
+  PanelStorage<T> panels;
   BiasSums<T> bias;
   WorkerRooms<BackwardScratch<T>, BackwardPlan> rooms;
 };

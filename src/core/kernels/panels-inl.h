@@ -135,6 +135,38 @@ HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
                           0, dst, kStrip<T>);
 }
 
+// Panel number `index` of those that are made once for the call.
+template <typename T>
+HWY_INLINE void FillSharedPanel(const Problem& p, const PanelStorage<T>& panels,
+                                std::int64_t index,
+                                const RowBuffer<T>& buffer) {
+  const SharedPanels& plan = panels.plan;
+  const std::int64_t i = index % plan.strips * kStrip<T>;
+  const std::int64_t head = index / plan.strips;
+  ScoreBlock block{.b = head / plan.heads,
+                   .h = head % plan.heads,
+                   .i = i,
+                   .rows = std::min<std::int64_t>(kStrip<T>, p.n - i),
+                   .j = 0,
+                   .cols = 0};
+  T* panel = panels.data + index * panels.size;
+  for (; block.j < plan.keys; block.j += buffer.ld) {
+    block.cols = std::min(buffer.ld, plan.keys - block.j);
+    FillBiasPanel<T>(p, block, buffer, panel + block.j * kStrip<T>);
+  }
+}
+
+// All of them; Storage is that of forward or of backward.
+template <typename Storage>
+void FillSharedPanels(const Problem& p, const Storage& storage,
+                      Parallel& parallel) {
+  parallel.run(storage.panels.plan.count(), [&](std::int64_t i, int worker) {
+    const auto scratch = storage.rooms.of(worker);
+    FillSharedPanel(p, storage.panels, i,
+                    RowBuffer{scratch.rows, scratch.row_width});
+  });
+}
+
 // panel[r, lane] *= factor[lane].
 template <typename T>
 HWY_INLINE void ScaleLanes(T* panel, std::int64_t rows, const T* factor) {

@@ -44,13 +44,13 @@ template <typename T>
 class BackwardTile {
  public:
   BackwardTile(const BackwardCall<T>& call, const BackwardScratch<T>& scratch,
-               const Accumulators<T>& sums, const BiasSums<T>& bias,
+               const Accumulators<T>& sums, const BackwardStorage<T>& storage,
                std::int64_t pair)
       : call_(call),
         p_(call.p),
         scratch_(scratch),
         sums_(sums),
-        bias_(bias),
+        storage_(storage),
         part_(call.plan.bias.part_of(pair, p_.kv_heads)),
         masked_(p_.in.mask || p_.in.bias),
         b_(pair / p_.kv_heads),
@@ -246,7 +246,8 @@ class BackwardTile {
     const Extents& size = p_.in.bias->size;
     const std::int64_t slice = b_ % size[0] * size[1] + (size[1] == 1 ? 0 : h_);
     const std::int64_t strip = plan.strips == 1 ? 0 : begin_ / kW + s;
-    return bias_.data + part_ * bias_.part_size + slice * bias_.slice_size +
+    const BiasSums<T>& sums = storage_.bias;
+    return sums.data + part_ * sums.part_size + slice * sums.slice_size +
            (strip * plan.keys + (plan.keys == 1 ? 0 : j)) * kW;
   }
 
@@ -271,12 +272,17 @@ class BackwardTile {
                         .delta = scratch_.delta + s * kW};
     if (clean > 0) RunGradPass(call_.params, args);
     if (clean == seen) return;
-    FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
-                     buffer(), scratch_.bias);
     args.s += clean * scratch_.ld;
     args.g += clean * scratch_.ld;
     args.rows = seen - clean;
-    args.bias = scratch_.bias;
+    args.bias = storage_.panels.find(b_, h_, i / kW);
+    if (args.bias != nullptr) {
+      args.bias += (j + clean) * kW;
+    } else {
+      FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
+                       buffer(), scratch_.bias);
+      args.bias = scratch_.bias;
+    }
     RunGradPass(call_.params, args);
   }
 
@@ -284,7 +290,7 @@ class BackwardTile {
   const Problem& p_;
   const BackwardScratch<T>& scratch_;
   const Accumulators<T>& sums_;
-  const BiasSums<T>& bias_;
+  const BackwardStorage<T>& storage_;
   const std::int64_t part_;
   const bool masked_;
   const std::int64_t b_, g_;
@@ -307,7 +313,7 @@ void RunWholePairs(const BackwardCall<T>& call,
           bias.pair_of(task / bias.parts, member, call.p.kv_heads);
       const PairSums<T> totals(call, sums, pair);
       totals.Clear(0);
-      BackwardTile<T>(call, scratch, sums, storage.bias, pair).Run(0, 0);
+      BackwardTile<T>(call, scratch, sums, storage, pair).Run(0, 0);
       totals.Write(0, {scratch.rows, scratch.row_width});
     }
   });
@@ -328,7 +334,7 @@ void RunInRounds(const BackwardCall<T>& call, const BackwardStorage<T>& storage,
       const std::int64_t slot = task / chunks, k_chunk = task % chunks;
       const Accumulators<T> sums = storage.slots.of(static_cast<int>(slot));
       const BackwardScratch<T> scratch = storage.rooms.of(worker);
-      BackwardTile<T>(call, scratch, sums, storage.bias, first + slot)
+      BackwardTile<T>(call, scratch, sums, storage, first + slot)
           .Run((round + chunks - k_chunk) % chunks, k_chunk);
     });
   }
@@ -350,6 +356,7 @@ void RunBackward(const Problem& p, const AttentionBackwardInputs& inputs,
   const BackwardStorage<T> storage(arena, p, plan, parallel.workers());
   const BackwardCall<T> call = {p, plan, inputs, gradients,
                                 make_weight_params<T>(p.activation)};
+  FillSharedPanels(p, storage, parallel);
   ClearBiasSums(call, storage.bias, parallel);
   if (plan.chunks == 1) {
     RunWholePairs(call, storage, parallel);

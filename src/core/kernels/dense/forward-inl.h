@@ -58,7 +58,7 @@ void RunForwardTask(const Problem& p, const ForwardPlan& plan,
                     const ForwardStorage<T>& storage, std::int64_t task,
                     int worker) {
   const ForwardScratch<T> scratch = storage.rooms.of(worker);
-  ForwardBlock<T> run(p, plan, results, scratch);
+  ForwardBlock<T> run(p, plan, results, storage.panels, scratch);
   const std::int64_t first = task * plan.units;
   const std::int64_t end = std::min(first + plan.units, plan.all_units(p));
   for (std::int64_t number = first; number < end; ++number) {
@@ -77,6 +77,7 @@ void RunForward(const Problem& p, const AttentionResults& results,
   const ForwardPlan plan = plan_forward(p, kStrip<T>);
   Arena arena(workspace);
   const ForwardStorage<T> storage(arena, p, plan, parallel.workers());
+  FillSharedPanels(p, storage, parallel);
   parallel.run(plan.tasks(p), [&](std::int64_t task, int worker) {
     RunForwardTask(p, plan, results, storage, task, worker);
   });

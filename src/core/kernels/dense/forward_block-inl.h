@@ -68,11 +68,12 @@ template <typename T>
 class ForwardBlock {
  public:
   ForwardBlock(const Problem& p, const ForwardPlan& plan,
-               const AttentionResults& results,
+               const AttentionResults& results, const PanelStorage<T>& panels,
                const ForwardScratch<T>& scratch)
       : p_(p),
         plan_(plan),
         results_(results),
+        panels_(panels),
         scratch_(scratch),
         params_(make_weight_params<T>(p.activation)),
         masked_(p.in.mask || p.in.bias),
@@ -234,15 +235,12 @@ class ForwardBlock {
   // Scores to weights, for the strip as a whole.
   void Weights(std::int64_t s, std::int64_t j, std::int64_t clean,
                std::int64_t count) {
-    if (clean < count)
-      FillBiasPanel<T>(
-          p_,
-          {b_, h_, begin_ + s * kW, strip_rows(s), j + clean, count - clean},
-          buffer(), scratch_.bias);
     LaneSums<T> sums;
     alignas(64) T factor[kMaxStrip];
-    if (Weigh(clean, count, scratch_.shift + s * kW, false, sums, factor) &&
-        j > 0) {
+    const Span span{.clean = clean,
+                    .rows = count,
+                    .bias = BiasPanel(s, j + clean, count - clean)};
+    if (Weigh(span, scratch_.shift + s * kW, false, sums, factor) && j > 0) {
       for (std::int64_t r = 0; r < kW; ++r)
         Rescale(scratch_.sums[s * kW + r], static_cast<double>(factor[r]));
       ScaleLanes(o_strip(s), p_.e, factor);
@@ -250,6 +248,16 @@ class ForwardBlock {
     if (!counts_) return;
     for (std::int64_t r = 0; r < strip_rows(s); ++r)
       AddLane(sums, r, scratch_.sums[s * kW + r]);
+  }
+
+  // Bias and mask of a strip and `count` keys from j on.
+  const T* BiasPanel(std::int64_t s, std::int64_t j, std::int64_t count) {
+    if (count == 0) return nullptr;
+    const T* shared = panels_.find(b_, h_, begin_ / kW + s);
+    if (shared != nullptr) return shared + j * kW;
+    FillBiasPanel<T>(p_, {b_, h_, begin_ + s * kW, strip_rows(s), j, count},
+                     buffer(), scratch_.bias);
+    return scratch_.bias;
   }
 
   // The same for row r of a strip that goes row by row.
@@ -273,7 +281,8 @@ class ForwardBlock {
     LaneSums<T> sums;
     alignas(64) T shift[kMaxStrip], factor[kMaxStrip];
     std::fill_n(shift, kW, scratch_.shift[row]);
-    if (Weigh(full, panel, shift, true, sums, factor) && j > 0) {
+    const Span span{.clean = full, .rows = panel, .bias = scratch_.bias};
+    if (Weigh(span, shift, true, sums, factor) && j > 0) {
       Rescale(scratch_.sums[row], static_cast<double>(factor[0]));
       for (std::int64_t c = 0; c < p_.e; ++c) o[c] *= factor[0];
     }
@@ -283,12 +292,18 @@ class ForwardBlock {
     AddRows(scratch_.weights, v, count, p_.e, o);
   }
 
-  // Scores to weights: `rows` rows of the panel, of which those from `clean` on
-  // go with the bias. For softmax, moves `shift` to the new maximum (that of
+  // Rows of the panel of scores: those from `clean` on go with the bias.
+  struct Span {
+    std::int64_t clean, rows;
+    const T* bias;
+  };
+
+  // Scores to weights. For softmax, moves `shift` to the new maximum (that of
   // all lanes if they are `shared` by one query), and returns true if what was
   // summed so far is to be multiplied by `factor`.
-  bool Weigh(std::int64_t clean, std::int64_t rows, T* shift, bool shared,
-             LaneSums<T>& sums, T* factor) {
+  bool Weigh(const Span& span, T* shift, bool shared, LaneSums<T>& sums,
+             T* factor) {
+    const auto [clean, rows, bias] = span;
     PassArgs<T> all = {.s = scratch_.weights,
                        .ld = kW,
                        .rows = clean,
@@ -299,7 +314,7 @@ class ForwardBlock {
     PassArgs<T> some = all;
     some.s += clean * kW;
     some.rows = rows - clean;
-    some.bias = scratch_.bias;
+    some.bias = bias;
     if (counts_) sums.clear();
     alignas(64) T safe_shift[kMaxStrip];
     bool moved = false;
@@ -376,6 +391,7 @@ class ForwardBlock {
   const Problem& p_;
   const ForwardPlan& plan_;
   const AttentionResults& results_;
+  const PanelStorage<T>& panels_;
   const ForwardScratch<T>& scratch_;
   const WeightParams<T> params_;
   const bool masked_, stats_;
