@@ -181,8 +181,8 @@ PlainRow plain_row(const Instance& instance, const Case& c, std::int64_t b,
     }
     s *= scale, sizes *= std::fabs(scale);
     const auto clip = [&](const Extents& size) -> Extents {
-      return {std::min(b, size[0] - 1), std::min(h, size[1] - 1),
-              std::min(i, size[2] - 1), std::min(j, size[3] - 1)};
+      return {b % size[0], std::min(h, size[1] - 1), std::min(i, size[2] - 1),
+              std::min(j, size[3] - 1)};
     };
     if (in.mask &&
         in.mask->data[offset_of(in.mask->stride, clip(in.mask->size))] == 0) {
