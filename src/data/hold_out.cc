@@ -64,11 +64,28 @@ void move_out(ImageSet& set, const std::vector<bool>& held, ImageSet& out) {
   set.labels.erase(label, set.labels.end());
 }
 
+void append(const ImageFileSet& from, std::size_t i, ImageFileSet& to) {
+  const auto first = static_cast<std::size_t>(from.begin[i]);
+  const auto end = static_cast<std::size_t>(from.begin[i + 1]);
+  to.add(std::string_view(from.names).substr(first, end - first),
+         from.labels[i]);
+}
+
 void append(const SequenceSet& from, std::size_t i, SequenceSet& to) {
   to.tokens.insert(to.tokens.end(), from.tokens.begin() + from.begin[i],
                    from.tokens.begin() + from.begin[i + 1]);
   to.begin.push_back(static_cast<std::int64_t>(to.tokens.size()));
   to.labels.push_back(from.labels[i]);
+}
+
+template <typename Splits>
+void divide(Splits& splits, double share) {
+  const std::vector<bool> held = draw(splits.train.count(), share);
+  const auto all = std::exchange(splits.train, {});
+  splits.validation = {};
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    append(all, i, held[i] ? splits.validation : splits.train);
+  }
 }
 
 }  // namespace
@@ -77,14 +94,13 @@ void hold_out(ImageSplits& splits, double share) {
   move_out(splits.train, draw(splits.train.count(), share), splits.validation);
 }
 
-void hold_out(SequenceSplits& splits, double share) {
-  const std::vector<bool> held = draw(splits.train.count(), share);
-  const SequenceSet all = std::exchange(splits.train, {});
-  splits.validation = {};
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    append(all, i, held[i] ? splits.validation : splits.train);
-  }
+void hold_out(ImageFileSplits& splits, double share) {
+  const std::string folder = splits.train.folder;
+  divide(splits, share);
+  splits.train.folder = splits.validation.folder = folder;
 }
+
+void hold_out(SequenceSplits& splits, double share) { divide(splits, share); }
 
 void hold_out(TextSplits& splits, double share) {
   // A byte, and the one that follows it.

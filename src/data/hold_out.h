@@ -12,6 +12,7 @@ namespace polyattn::data {
 // order. Of a text it is the last part, directly before the test part, from the
 // line that begins nearest. Throws DataError if one of the two has nothing.
 void hold_out(ImageSplits& splits, double share);
+void hold_out(ImageFileSplits& splits, double share);
 void hold_out(SequenceSplits& splits, double share);
 void hold_out(TextSplits& splits, double share);
 

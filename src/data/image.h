@@ -11,6 +11,11 @@ namespace polyattn::data {
 // what would fill the memory.
 inline constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 26;
 
+struct ImageSize {
+  std::size_t width = 0;
+  std::size_t height = 0;
+};
+
 struct RgbImage {
   std::size_t width = 0;
   std::size_t height = 0;

@@ -10,6 +10,7 @@
 #include "data/cifar.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
+#include "data/imagenet.h"
 #include "data/load.h"
 
 namespace polyattn::data {
@@ -116,7 +117,28 @@ void check_labels(const ImageSplits& splits, const fs::path& folder) {
   }
 }
 
+void check_path(const ImageSource& source) {
+  if (!source.path.empty()) return;
+  throw DataError(
+      fmt::format("the data set '{}' needs a path to its folder", source.name));
+}
+
 }  // namespace
+
+ImageFileSplits list_images(const ImageSource& source) {
+  check_path(source);
+  if (source.name == "imagenet") return list_imagenet(source.path);
+  if (source.name == "tiny-imagenet") return list_tiny_imagenet(source.path);
+  if (source.name != "images") {
+    throw DataError(fmt::format(
+        "'{}' is no data set of image files; expected is one of imagenet, "
+        "tiny-imagenet, images",
+        source.name));
+  }
+  if (is_image_folder(source.path)) return list_image_folder(source.path);
+  throw DataError(
+      fmt::format("{}: there is no folder train in it", source.path.string()));
+}
 
 ImageSplits load_images(const ImageSource& source) {
   constexpr std::array<std::string_view, 4> kNames{"fashion-mnist", "mnist",
@@ -127,9 +149,7 @@ ImageSplits load_images(const ImageSource& source) {
                     "{}",
                     source.name, fmt::join(kNames, ", ")));
   }
-  if (source.name == "images" && source.path.empty()) {
-    throw DataError("the data set 'images' needs a path to its folder");
-  }
+  if (source.name == "images") check_path(source);
   const fs::path folder =
       source.path.empty() ? require_set(source.name) : source.path;
   const Format format = format_of(folder);

@@ -40,21 +40,27 @@ void on_message(j_common_ptr decoder, int level) {
   }
 }
 
-class Decoder {
+class JpegDecoder {
  public:
-  Decoder(std::span<const std::byte> bytes, const std::string& source)
+  JpegDecoder(std::span<const std::byte> bytes, const std::string& source)
       : bytes_(bytes), source_(source) {
     decoder_.err = ::jpeg_std_error(&session_.manager);
     session_.manager.error_exit = on_error;
     session_.manager.emit_message = on_message;
   }
-  ~Decoder() { ::jpeg_destroy_decompress(&decoder_); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~JpegDecoder() { ::jpeg_destroy_decompress(&decoder_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  RgbImage decode(std::size_t min_side) {
-    if (!read_header(min_side)) refuse(session_.error.data());
+  // The first call.
+  ImageSize read_size() {
+    if (!read_header()) refuse(session_.error.data());
     check_size();
+    return {decoder_.image_width, decoder_.image_height};
+  }
+
+  RgbImage decode(std::size_t shrink) {
+    decoder_.scale_denom = static_cast<unsigned>(shrink);
     if (!start()) refuse(session_.error.data());
     const std::size_t width = decoder_.output_width;
     RgbImage image{width, decoder_.output_height, {}};
@@ -94,7 +100,7 @@ class Decoder {
     }
   }
 
-  bool read_header(std::size_t min_side) {
+  bool read_header() {
     if (setjmp(session_.jump) != 0) return false;
     ::jpeg_create_decompress(&decoder_);
     ::jpeg_mem_src(&decoder_,
@@ -104,12 +110,6 @@ class Decoder {
     const bool inks = decoder_.jpeg_color_space == JCS_CMYK ||
                       decoder_.jpeg_color_space == JCS_YCCK;
     decoder_.out_color_space = inks ? JCS_CMYK : JCS_RGB;
-    const std::size_t shorter =
-        std::min(decoder_.image_width, decoder_.image_height);
-    while (decoder_.scale_denom < 8 &&
-           shorter / (2 * decoder_.scale_denom) >= 2 * min_side) {
-      decoder_.scale_denom *= 2;
-    }
     return true;
   }
 
@@ -153,6 +153,12 @@ class Decoder {
   jpeg_decompress_struct decoder_{};
 };
 
+void check_is_jpeg(std::span<const std::byte> bytes,
+                   const std::string& source) {
+  if (is_jpeg(bytes)) return;
+  throw DataError(fmt::format("{}: this is not a JPEG file", source));
+}
+
 }  // namespace
 
 bool is_jpeg(std::span<const std::byte> bytes) {
@@ -160,12 +166,32 @@ bool is_jpeg(std::span<const std::byte> bytes) {
          bytes[1] == std::byte{0xd8} && bytes[2] == std::byte{0xff};
 }
 
+ImageSize jpeg_size(std::span<const std::byte> bytes,
+                    const std::string& source) {
+  check_is_jpeg(bytes, source);
+  return JpegDecoder(bytes, source).read_size();
+}
+
 RgbImage decode_jpeg(std::span<const std::byte> bytes, std::size_t min_side,
                      const std::string& source) {
-  if (!is_jpeg(bytes)) {
-    throw DataError(fmt::format("{}: this is not a JPEG file", source));
+  check_is_jpeg(bytes, source);
+  JpegDecoder decoder(bytes, source);
+  const ImageSize size = decoder.read_size();
+  const std::size_t least = 2 * std::max<std::size_t>(min_side, 1);
+  std::size_t shrink = 1;
+  while (shrink < 8 &&
+         std::min(size.width, size.height) / (2 * shrink) >= least) {
+    shrink *= 2;
   }
-  return Decoder(bytes, source).decode(std::max<std::size_t>(min_side, 1));
+  return decoder.decode(shrink);
+}
+
+RgbImage decode_shrunk_jpeg(std::span<const std::byte> bytes,
+                            std::size_t shrink, const std::string& source) {
+  check_is_jpeg(bytes, source);
+  JpegDecoder decoder(bytes, source);
+  decoder.read_size();
+  return decoder.decode(shrink);
 }
 
 }  // namespace polyattn::data

@@ -14,7 +14,8 @@
 namespace polyattn::data {
 
 struct ImageSource {
-  // fashion-mnist, mnist, cifar10, or images (which needs a path).
+  // fashion-mnist, mnist, cifar10, or images (which needs a path); for
+  // list_images() imagenet and tiny-imagenet too.
   std::string name;
   // Empty, or a folder in one of the common formats: the four idx files
   // (gzipped or not), CIFAR-10's binary batches, or a folder of images (train/
@@ -25,6 +26,10 @@ struct ImageSource {
 };
 
 ImageSplits load_images(const ImageSource& source);
+
+// imagenet, tiny-imagenet or images, each with a path: files that are decoded
+// when they are needed (data/imagenet.h, data/image_folder.h).
+ImageFileSplits list_images(const ImageSource& source);
 
 struct TextSource {
   // sotu, or text (which needs a path).

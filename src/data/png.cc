@@ -57,9 +57,14 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  RgbImage decode() {
+  ImageSize read_size() {
     if (!read_header()) refuse(session_.error.data());
     check_size();
+    return {width_, height_};
+  }
+
+  RgbImage decode() {
+    read_size();
     RgbImage image{width_, height_, {}};
     image.pixels.resize(width_ * height_ * 3);
     std::vector<png_bytep> rows(height_);
@@ -128,6 +133,11 @@ class PngDecoder {
   std::size_t row_bytes_ = 0;
 };
 
+void check_is_png(std::span<const std::byte> bytes, const std::string& source) {
+  if (is_png(bytes)) return;
+  throw DataError(fmt::format("{}: this is not a PNG file", source));
+}
+
 }  // namespace
 
 bool is_png(std::span<const std::byte> bytes) {
@@ -135,11 +145,15 @@ bool is_png(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), kSignature.data(), kSignature.size()) == 0;
 }
 
+ImageSize png_size(std::span<const std::byte> bytes,
+                   const std::string& source) {
+  check_is_png(bytes, source);
+  return PngDecoder(bytes, source).read_size();
+}
+
 RgbImage decode_png(std::span<const std::byte> bytes,
                     const std::string& source) {
-  if (!is_png(bytes)) {
-    throw DataError(fmt::format("{}: this is not a PNG file", source));
-  }
+  check_is_png(bytes, source);
   return PngDecoder(bytes, source).decode();
 }
 

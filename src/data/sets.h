@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace polyattn::data {
@@ -33,6 +34,34 @@ struct ImageSplits {
   ImageSet test;
   std::vector<std::string> class_names;  // as many as there are classes
   ImageSet validation = {};              // data/hold_out.h
+};
+
+// Files of images and their classes, of a set that is too large to be in memory
+// as pixels.
+struct ImageFileSet {
+  std::string folder = {};                // in which they are, with its '/'
+  std::string names = {};                 // one after the other
+  std::vector<std::int64_t> begin = {0};  // [count + 1], offsets into names
+  std::vector<std::int32_t> labels = {};  // [count]
+
+  std::size_t count() const { return labels.size(); }
+  std::string path(std::size_t i) const {
+    const auto first = static_cast<std::size_t>(begin[i]);
+    const auto end = static_cast<std::size_t>(begin[i + 1]);
+    return folder + names.substr(first, end - first);
+  }
+  void add(std::string_view name, std::int32_t label) {
+    names += name;
+    begin.push_back(static_cast<std::int64_t>(names.size()));
+    labels.push_back(label);
+  }
+};
+
+struct ImageFileSplits {
+  ImageFileSet train;
+  ImageFileSet test;
+  std::vector<std::string> class_names;
+  ImageFileSet validation = {};
 };
 
 // One text of bytes, for language models.
