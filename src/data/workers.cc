@@ -48,14 +48,16 @@ class Loop {
 }  // namespace
 
 void run_parallel(std::size_t count,
-                  const std::function<void(std::size_t)>& task) {
-  const std::size_t cores =
-      std::max<std::size_t>(1, std::thread::hardware_concurrency());
+                  const std::function<void(std::size_t)>& task,
+                  std::size_t threads) {
+  if (threads == 0) {
+    threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  }
   Loop loop(count, task);
   {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(cores, count); ++i) {
-      threads.emplace_back([&loop] { loop.work(); });
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min(threads, count); ++i) {
+      others.emplace_back([&loop] { loop.work(); });
     }
     loop.work();
   }

@@ -43,9 +43,9 @@ std::vector<TaskRuns> by_task(const std::vector<const RunFiles*>& runs) {
 
 // What a comparison varies, and what has no part in the result.
 bool may_differ(const std::string& key) {
-  constexpr std::array<std::string_view, 5> kPrefixes = {
-      "model.activation", "train.seed", "train.threads", "task.path",
-      "record."};
+  constexpr std::array<std::string_view, 6> kPrefixes = {
+      "model.activation", "train.seed", "train.threads",
+      "train.workers",    "task.path",  "record."};
   return std::any_of(
       kPrefixes.begin(), kPrefixes.end(),
       [&](std::string_view prefix) { return key.starts_with(prefix); });

@@ -38,29 +38,16 @@ std::vector<nn::AttentionBase*> token_layers(torch::nn::Module& module) {
   return layers;
 }
 
-base::Json image_input(const data::ImageSplits& splits,
-                       const run::Config& config, std::int64_t index) {
-  const data::ImageSet& set = evaluated_part(splits, config.task);
-  const std::int64_t plane = set.height * set.width;
-  const std::uint8_t* const pixels =
-      set.pixels.data() + index * set.channels * plane;
-  std::vector<std::uint8_t> interleaved;
-  interleaved.reserve(static_cast<std::size_t>(plane * set.channels));
-  for (std::int64_t i = 0; i < plane; ++i) {
-    for (std::int64_t c = 0; c < set.channels; ++c) {
-      interleaved.push_back(pixels[c * plane + i]);
-    }
-  }
-  const auto label =
-      static_cast<std::size_t>(set.labels[static_cast<std::size_t>(index)]);
-  return {{"label", splits.class_names.at(label)},
+base::Json image_input(const TestImage& image, std::int64_t patch) {
+  const augment::Image& pixels = image.pixels;
+  return {{"label", image.label},
           {"kind", "image"},
           {"image",
-           {{"width", set.width},
-            {"height", set.height},
-            {"channels", set.channels},
-            {"patch", config.model.patch},
-            {"pixels", base::base64(interleaved)}}}};
+           {{"width", pixels.width},
+            {"height", pixels.height},
+            {"channels", pixels.channels},
+            {"patch", patch},
+            {"pixels", base::base64(pixels.pixels)}}}};
 }
 
 std::string byte_text(std::int64_t byte) {
@@ -178,7 +165,6 @@ base::Json attention_maps(Network& network, const Examples& examples,
   Choice chosen =
       choose(n * m, static_cast<std::int64_t>(layers.size()), first.size(1));
   chosen.inputs = std::min(chosen.inputs, batch.inputs.size(0));
-  const auto* const images = std::get_if<data::ImageSplits>(&data);
   base::Json json = {
       {"inputs", base::Json::array()},
       {"class_token", !std::holds_alternative<data::TextSplits>(data) &&
@@ -187,9 +173,10 @@ base::Json attention_maps(Network& network, const Examples& examples,
       {"columns", m},
       {"maps", base::Json::array()}};
   for (std::int64_t input = 0; input < chosen.inputs; ++input) {
+    const auto image = examples.test_image(input);
     json["inputs"].push_back(
-        images != nullptr ? image_input(*images, config, input)
-                          : token_input(config.task.name, batch.inputs[input]));
+        image ? image_input(*image, config.model.patch)
+              : token_input(config.task.name, batch.inputs[input]));
     for (const std::int64_t layer : chosen.layers) {
       const torch::Tensor& weights =
           layers[static_cast<std::size_t>(layer)]->weights();

@@ -1,6 +1,7 @@
 #include "train/examples.h"
 
 #include "train/image_examples.h"
+#include "train/image_file_examples.h"
 #include "train/overloaded.h"
 #include "train/sequence_examples.h"
 #include "train/text_examples.h"
@@ -13,6 +14,9 @@ std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
       Overloaded{
           [&](const data::ImageSplits& images) -> std::unique_ptr<Examples> {
             return std::make_unique<ImageExamples>(data, images, config);
+          },
+          [&](const data::ImageFileSplits& files) -> std::unique_ptr<Examples> {
+            return std::make_unique<ImageFileExamples>(data, files, config);
           },
           [&](const data::TextSplits& text) -> std::unique_ptr<Examples> {
             return std::make_unique<TextExamples>(data, text, config);

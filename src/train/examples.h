@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "augment/image.h"
 #include "train/run/config.h"
 #include "train/run/records.h"
 #include "train/task_data.h"
@@ -17,15 +19,23 @@ struct Batch {
   torch::Tensor inputs;   // images [B, C, H, W] f32, or tokens [B, N] i64
   torch::Tensor targets;  // classes [rows] i64
   torch::Tensor lengths;  // [B] i64 of sequences; undefined otherwise
-  // mixup: targets count `share`, others the rest. Undefined without it.
+  // mixup and cutmix: targets count `share`, others the rest. Undefined without
+  // it.
   torch::Tensor others;
   double share = 1;
   std::int64_t items = 0;  // images, sequences or tokens in it
 };
 
+// An image as it is evaluated, before it is normalised.
+struct TestImage {
+  augment::Image pixels;
+  std::string label;  // the name of its class
+};
+
 // Batches are functions of the config and of their index. They are made in
 // plain loops, without torch's threads, so that making them on another thread
-// does not take these from the training.
+// does not take these from the training. Batches of images may take threads of
+// their own (train.workers).
 class Examples {
  public:
   virtual ~Examples() = default;
@@ -41,6 +51,11 @@ class Examples {
 
   // Examples of it: images or sequences; predicted bytes of a text.
   virtual std::int64_t test_count() const = 0;
+
+  // Of images.
+  virtual std::optional<TestImage> test_image(std::int64_t /*index*/) const {
+    return {};
+  }
 
   // By which images were normalised; none for other examples.
   virtual std::optional<run::PixelStatistics> pixels() const { return {}; }

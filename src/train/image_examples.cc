@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "data/workers.h"
 #include "train/limit.h"
 #include "train/mixup.h"
 #include "train/random.h"
@@ -41,14 +42,17 @@ ChannelStatistics statistics_of(const data::ImageSet& set, std::int64_t channel,
   return {mean, std::sqrt(std::max(square - mean * mean, 1e-4))};
 }
 
-// (level - mean) / deviation.
-std::vector<float> normalised_levels(const ChannelStatistics& channel) {
-  std::vector<float> levels(256);
-  for (std::size_t level = 0; level < levels.size(); ++level) {
-    levels[level] = static_cast<float>(
-        (static_cast<double>(level) - channel.mean) / channel.deviation);
+// Pixels one after the other, not planes.
+augment::Image image_of(const data::ImageSet& set, std::int64_t index) {
+  augment::Image image =
+      augment::blank_image(set.width, set.height, set.channels);
+  const std::int64_t size = set.width * set.height;
+  const std::uint8_t* level = set.pixels.data() + index * set.channels * size;
+  for (std::int64_t c = 0; c < set.channels; ++c) {
+    std::uint8_t* out = image.pixels.data() + c;
+    for (std::int64_t i = 0; i < size; ++i) out[i * set.channels] = *level++;
   }
-  return levels;
+  return image;
 }
 
 torch::Tensor make_images(const data::ImageSet& set, std::int64_t count) {
@@ -67,15 +71,20 @@ ImageExamples::ImageExamples(std::shared_ptr<const void> owner,
       seed_(static_cast<std::uint64_t>(config.train.seed)),
       batch_(config.train.batch),
       test_count_(limited(evaluated_.count(), config.task.test_limit)),
+      workers_(loader_threads(config.train)),
       order_({.count = limited(splits.train.count(), config.task.train_limit),
               .batch = config.train.batch,
-              .seed = seed_}) {
+              .seed = seed_,
+              .repeats = config.augment.repeats}) {
   const auto count = limited(splits.train.count(), config.task.train_limit);
   for (std::int64_t c = 0; c < splits.train.channels; ++c) {
     const ChannelStatistics channel = statistics_of(splits.train, c, count);
-    levels_.push_back(normalised_levels(channel));
+    levels_.push_back(normalised_levels(channel.mean, channel.deviation));
     pixels_.mean.push_back(channel.mean / 255);
     pixels_.std.push_back(channel.deviation / 255);
+  }
+  if (augments_pixels(config.augment)) {
+    pipeline_.emplace(config, splits.train.height, levels_);
   }
 }
 
@@ -115,27 +124,60 @@ void ImageExamples::copy(const data::ImageSet& set, std::int64_t image,
   }
 }
 
+void ImageExamples::copy_placed(std::span<const std::int64_t> chosen,
+                                Random& random, float* pixels) const {
+  const data::ImageSet& set = splits_.train;
+  for (const std::int64_t image : chosen) {
+    copy(set, image, place(random), pixels);
+    pixels += set.channels * set.height * set.width;
+  }
+}
+
+void ImageExamples::copy_augmented(std::span<const std::int64_t> chosen,
+                                   std::int64_t index, float* pixels) const {
+  const data::ImageSet& set = splits_.train;
+  const auto work = [&](std::size_t i) {
+    const auto place = static_cast<std::int64_t>(i);
+    Random random(seed_, Stream::kImage,
+                  static_cast<std::uint64_t>(index * batch_ + place));
+    augment::Image image = image_of(set, chosen[i]);
+    if (augment_.crop_scale > 0) {
+      image = augment::resize(
+          image, pipeline_->training_crop(set.width, set.height, random));
+    }
+    pipeline_->finish_training(
+        std::move(image), random,
+        pixels + place * set.channels * set.height * set.width);
+  };
+  data::run_parallel(chosen.size(), work, workers_);
+}
+
 Batch ImageExamples::train_batch(std::int64_t index) {
   const data::ImageSet& set = splits_.train;
   Random random(seed_, Stream::kAugment, static_cast<std::uint64_t>(index));
   const auto chosen = order_.batch(index);
-  const auto size = set.channels * set.height * set.width;
   Batch batch;
   batch.items = batch_;
   batch.inputs = make_images(set, batch_);
   batch.targets = torch::empty({batch_}, torch::kLong);
   float* pixels = batch.inputs.data_ptr<float>();
+  if (pipeline_) {
+    copy_augmented(chosen, index, pixels);
+  } else {
+    copy_placed(chosen, random, pixels);
+  }
   auto* classes = batch.targets.data_ptr<std::int64_t>();
   for (const std::int64_t image : chosen) {
-    copy(set, image, place(random), pixels);
-    pixels += size;
     *classes++ = set.labels[static_cast<std::size_t>(image)];
   }
-  if (augment_.mixup > 0) {
-    batch.share = random.symmetric_beta(augment_.mixup);
-    mix_with_reverse(batch);
-  }
+  mix(augment_, random, batch);
   return batch;
+}
+
+std::optional<TestImage> ImageExamples::test_image(std::int64_t index) const {
+  const auto label = static_cast<std::size_t>(
+      evaluated_.labels[static_cast<std::size_t>(index)]);
+  return TestImage{image_of(evaluated_, index), splits_.class_names.at(label)};
 }
 
 std::int64_t ImageExamples::test_batches() const {

@@ -1,11 +1,14 @@
-// Images as batches: normalised by the mean and deviation of each channel over
-// the training set, flipped, moved and mixed if asked for.
+// Images in memory as batches: normalised by the mean and deviation of each
+// channel over the training set, augmented if asked for.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "train/examples.h"
+#include "train/image_pipeline.h"
 #include "train/order.h"
 
 namespace polyattn::train {
@@ -24,6 +27,7 @@ class ImageExamples : public Examples {
   std::optional<run::PixelStatistics> pixels() const override {
     return pixels_;
   }
+  std::optional<TestImage> test_image(std::int64_t index) const override;
   const char* unit() const override { return "images"; }
 
  private:
@@ -32,10 +36,14 @@ class ImageExamples : public Examples {
     bool flipped = false;
   };
 
-  // The value of each of the 256 levels.
-  using Levels = std::vector<float>;
-
-  Placement place(class Random& random) const;
+  Placement place(Random& random) const;
+  // Flips and shifts alone, of random numbers of the batch: what there was
+  // before there was a pipeline, to the same bits.
+  void copy_placed(std::span<const std::int64_t> chosen, Random& random,
+                   float* pixels) const;
+  // Any augmentation, of random numbers of each image.
+  void copy_augmented(std::span<const std::int64_t> chosen, std::int64_t index,
+                      float* pixels) const;
   void copy(const data::ImageSet& set, std::int64_t image,
             const Placement& placement, float* out) const;
 
@@ -48,6 +56,8 @@ class ImageExamples : public Examples {
   std::int64_t test_count_;
   run::PixelStatistics pixels_;
   std::vector<Levels> levels_;  // by channel
+  std::size_t workers_;
+  std::optional<ImagePipeline> pipeline_;
   BatchOrder order_;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "train/random.h"
 
@@ -49,9 +50,18 @@ void BatchOrder::make_epoch(std::int64_t epoch) {
   order_.resize(static_cast<std::size_t>(options_.count));
   std::iota(order_.begin(), order_.end(), 0);
   shuffle(order_, random);
+  if (options_.repeats > 1) repeat();
   order_.resize(static_cast<std::size_t>(batches_per_epoch() * options_.batch));
   if (!lengths_.empty()) sort_by_length(random);
   epoch_ = epoch;
+}
+
+void BatchOrder::repeat() {
+  std::vector<std::int64_t> repeated(order_.size());
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    repeated[i] = order_[i / static_cast<std::size_t>(options_.repeats)];
+  }
+  order_ = std::move(repeated);
 }
 
 void BatchOrder::sort_by_length(Random& random) {

@@ -12,6 +12,9 @@ struct OrderOptions {
   std::int64_t count = 0;  // examples
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
+  // Each example comes so many times, one after the other; an epoch has as many
+  // batches as ever, and so only some of the examples.
+  std::int64_t repeats = 1;
 };
 
 // Every epoch is a new permutation, cut into batches; what is left over at its
@@ -36,6 +39,7 @@ class BatchOrder {
 
  private:
   void make_epoch(std::int64_t epoch);
+  void repeat();
   void sort_by_length(class Random& random);
 
   OrderOptions options_;

@@ -8,6 +8,17 @@ namespace polyattn::train {
 namespace {
 
 constexpr std::size_t kAhead = 4;
+// Batches of large images are kept until they have so many bytes, though one is
+// always ready.
+constexpr std::size_t kAheadBytes = std::size_t{1} << 28;
+
+std::size_t bytes_of(const std::deque<Batch>& batches) {
+  std::size_t sum = 0;
+  for (const Batch& batch : batches) {
+    if (batch.inputs.defined()) sum += batch.inputs.nbytes();
+  }
+  return sum;
+}
 
 }  // namespace
 
@@ -30,7 +41,10 @@ void Prefetcher::work(std::int64_t first, std::int64_t last) {
     for (std::int64_t index = first; index < last; ++index) {
       Batch batch = make_(index);
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || ready_.size() < kAhead; });
+      changed_.wait(lock, [&] {
+        return stopping_ || ready_.empty() ||
+               (ready_.size() < kAhead && bytes_of(ready_) < kAheadBytes);
+      });
       if (stopping_) return;
       ready_.push_back(std::move(batch));
       changed_.notify_all();

@@ -11,11 +11,12 @@ namespace polyattn::train {
 
 // What the numbers are for.
 enum class Stream : std::uint64_t {
-  kOrder = 1,    // of the examples in an epoch
-  kAugment = 2,  // of a batch
-  kDropout = 3,  // of a step
-  kInitial = 4,  // weights
-  kSampling = 5  // generated text
+  kOrder = 1,     // of the examples in an epoch
+  kAugment = 2,   // of a batch
+  kDropout = 3,   // of a step
+  kInitial = 4,   // weights
+  kSampling = 5,  // generated text
+  kImage = 6      // augmentation of an image, by its place among all batches
 };
 
 constexpr std::uint64_t seed_of(std::uint64_t seed, Stream stream,

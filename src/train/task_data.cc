@@ -27,8 +27,10 @@ TaskData read_data(const run::TaskConfig& task) {
                                .test_count = task.test_count,
                                .path = task.path});
   }
-  return data::load_images(
-      {.name = task.name, .path = task.path, .image_size = task.image_size});
+  const data::ImageSource source{
+      .name = task.name, .path = task.path, .image_size = task.image_size};
+  if (task.stream) return data::list_images(source);
+  return data::load_images(source);
 }
 
 TaskShape image_shape(const data::ImageSplits& images) {
@@ -92,6 +94,12 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
   return std::visit(
       Overloaded{
           [](const data::ImageSplits& images) { return image_shape(images); },
+          [&](const data::ImageFileSplits& files) {
+            return TaskShape{
+                .channels = 3,
+                .image_size = task.image_size,
+                .classes = static_cast<std::int64_t>(files.class_names.size())};
+          },
           [&](const data::TextSplits&) {
             return TaskShape{.vocabulary = 256,
                              .length = task.context,

@@ -1,4 +1,5 @@
-// The data of a task in memory, and what a model must know of it.
+// The data of a task in memory, or a list of its files, and what a model must
+// know of it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 namespace polyattn::train {
 
 // Read once, shared by all runs of a comparison.
-using TaskData =
-    std::variant<data::ImageSplits, data::TextSplits, data::SequenceSplits>;
+using TaskData = std::variant<data::ImageSplits, data::ImageFileSplits,
+                              data::TextSplits, data::SequenceSplits>;
 
 // With what task.validation holds out as its validation part. Throws
 // data::DataError.

@@ -16,7 +16,7 @@ from .classifier import SequenceClassifier
 from .gpt import Gpt
 from .vit import ViT
 
-IMAGES = ("fashion-mnist", "mnist", "cifar10", "images")
+IMAGES = ("fashion-mnist", "mnist", "cifar10", "images", "imagenet", "tiny-imagenet")
 TEXTS = ("sotu", "text")
 SEQUENCES = ("listops", "imdb")
 

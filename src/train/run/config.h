@@ -33,6 +33,12 @@ struct TaskConfig {
   std::int64_t test_limit = 0;
   // Images from a folder are scaled to this.
   std::int64_t image_size = 32;
+  // Files of images are decoded when they are needed, not all beforehand. Then
+  // the shorter side is scaled to `resize` (0: image_size) before the middle is
+  // cut out.
+  bool stream = false;
+  std::int64_t resize = 0;
+  std::string interpolation = "bilinear";
   // Tokens in a training example of a text; the longest review of imdb.
   std::int64_t context = 256;
   // ListOps.
@@ -82,6 +88,7 @@ struct ModelConfig {
 struct TrainConfig {
   std::int64_t seed = 1;
   std::int64_t threads = 0;  // 0: all cores
+  std::int64_t workers = 0;  // that make batches of images; 0: as many
   std::int64_t epochs = 2;
   std::int64_t steps = 0;  // above 0: instead of epochs
   std::int64_t batch = 128;
@@ -106,6 +113,20 @@ struct AugmentConfig {
   bool flip = false;
   std::int64_t crop = 0;  // padding in pixels
   double mixup = 0;       // alpha; 0: none
+  double cutmix = 0;      // alpha; 0: none
+  // Random resized crop: the least share of the area, 0: none; and the widest
+  // sides.
+  double crop_scale = 0;
+  double crop_ratio = 4.0 / 3;
+  std::string auto_augment = "none";  // augment/policy.h
+  std::int64_t operations = 2;
+  double magnitude = 9;
+  double magnitude_std = 0;
+  double color_jitter = 0;  // strength; 0: none
+  double hue = 0;
+  double erase = 0;  // share of the images
+  std::string erase_value = "zero";
+  std::int64_t repeats = 1;  // of an image in an epoch
 
   bool operator==(const AugmentConfig&) const = default;
 };
@@ -131,7 +152,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// fashion-mnist, mnist, cifar10, images, sotu, text, listops, imdb.
+// fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text,
+// listops, imdb.
 const std::vector<std::string>& task_names();
 
 // Throws ConfigError with the nearest name if there is no such task.

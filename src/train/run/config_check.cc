@@ -41,6 +41,8 @@ class Checker {
   void check_activation();
   void check_sizes();
   void check_images();
+  void check_stream(const Config& defaults);
+  void check_augmentation();
   void check_norm_clamp();
 
   const Config& config_;
@@ -193,6 +195,57 @@ void Checker::check_images() {
   }
 }
 
+void Checker::check_stream(const Config& defaults) {
+  const TaskConfig& task = config_.task;
+  if (task_->kind != kImages) return;
+  if (task.stream && task_->image_side != 0) {
+    refuse("task", "stream", " is true, but {} is no folder of images",
+           task_->name);
+  } else if (!task.stream && defaults.task.stream) {
+    refuse("task", "stream", " is false, but {} is always streamed",
+           task_->name);
+  }
+  if (!task.stream && task.resize != 0) {
+    refuse("task", "resize", " is {}, but task.stream is false", task.resize);
+  } else if (task.resize != 0 && task.resize < task.image_size) {
+    refuse("task", "resize", " {} is below task.image_size {}", task.resize,
+           task.image_size);
+  }
+}
+
+void Checker::check_augmentation() {
+  const AugmentConfig& a = config_.augment;
+  const AugmentConfig defaults;
+  const std::string& policy = a.auto_augment;
+  const bool counted = policy == "ra" || policy == "rand-inc";
+  if (!counted && a.operations != defaults.operations) {
+    refuse("augment", "operations", " is {}, but augment.auto_augment is {}",
+           a.operations, policy);
+  }
+  if (!counted && a.magnitude != defaults.magnitude) {
+    refuse("augment", "magnitude", " is {}, but augment.auto_augment is {}",
+           a.magnitude, policy);
+  } else if (policy == "ra" && a.magnitude != std::floor(a.magnitude)) {
+    refuse("augment", "magnitude", " is {}, must be an integer for ra",
+           a.magnitude);
+  } else if (policy == "rand-inc" && a.magnitude > 10) {
+    refuse("augment", "magnitude", " is {}, must be from 0 to 10 for rand-inc",
+           a.magnitude);
+  }
+  if (policy != "rand-inc" && a.magnitude_std != 0) {
+    refuse("augment", "magnitude_std", " is {}, but augment.auto_augment is {}",
+           a.magnitude_std, policy);
+  }
+  if (a.crop_scale == 0 && a.crop_ratio != defaults.crop_ratio) {
+    refuse("augment", "crop_ratio", " is {}, but augment.crop_scale is 0",
+           a.crop_ratio);
+  }
+  if (a.erase == 0 && a.erase_value != defaults.erase_value) {
+    refuse("augment", "erase_value", " is {}, but augment.erase is 0",
+           a.erase_value);
+  }
+}
+
 void Checker::check_norm_clamp() {
   const std::string& clamp = config_.model.norm_clamp;
   if (clamp == "none" && config_.model.norm_factor != 1) {
@@ -214,6 +267,8 @@ std::vector<BadValue> Checker::run() {
   check_activation();
   check_sizes();
   check_images();
+  check_stream(defaults);
+  check_augmentation();
   check_norm_clamp();
   return bad_;
 }

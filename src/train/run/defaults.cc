@@ -43,6 +43,41 @@ void colour_images(Config& config) {
   config.augment.crop = 4;
 }
 
+// Sizes of DeiT-Tiny.
+void streamed_images(Config& config) {
+  config.task.stream = true;
+  config.model.dim = 192;
+  config.model.depth = 12;
+  config.model.heads = 3;
+  config.model.mlp = 768;
+  config.model.initialisation = "vit";
+  config.train.lr = 1e-3;
+  config.train.weight_decay = 0.05;
+  config.train.warmup = 0.05;
+  config.train.label_smoothing = 0.1;
+  config.augment.flip = true;
+}
+
+void imagenet(Config& config) {
+  streamed_images(config);
+  config.task.image_size = 224;
+  config.task.resize = 256;
+  config.model.patch = 16;
+  config.train.batch = 256;
+  config.train.epochs = 100;
+  config.augment.crop_scale = 0.08;
+}
+
+void tiny_imagenet(Config& config) {
+  streamed_images(config);
+  config.task.image_size = 64;
+  config.model.depth = 9;
+  config.model.patch = 8;
+  config.train.batch = 128;
+  config.train.epochs = 30;
+  config.augment.crop_scale = 0.25;
+}
+
 void texts(Config& config) {
   config.task.context = 256;
   config.model.dim = 128;
@@ -119,6 +154,10 @@ Config default_config(std::string_view task) {
     list_ops(config);
   } else if (entry->kind == kImdb) {
     imdb(config);
+  } else if (entry->name == "imagenet") {
+    imagenet(config);
+  } else if (entry->name == "tiny-imagenet") {
+    tiny_imagenet(config);
   } else if (entry->image_side == 28) {
     small_images(config);
   } else {

@@ -53,6 +53,10 @@ constexpr std::array<Words, 2> kStarts = {"matched", "plain"};
 constexpr std::array<Words, 3> kNormClamps = {"none", "rescale", "penalty"};
 constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
 constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
+constexpr std::array<Words, 2> kInterpolations = {"bilinear", "bicubic"};
+constexpr std::array<Words, 4> kPolicies = {"none", "ra", "rand-inc",
+                                            "ta_wide"};
+constexpr std::array<Words, 2> kEraseValues = {"zero", "noise"};
 
 // clang-format off
 constexpr Field kFields[] = {
@@ -69,6 +73,13 @@ constexpr Field kFields[] = {
      "evaluate on only so many examples; 0: all", kCountOrNone},
     {"task", "image_size", kTask<&TaskConfig::image_size>,
      "images from a folder are scaled to this", from_to(1, 4096), {}, kImages},
+    {"task", "stream", kTask<&TaskConfig::stream>,
+     "decode images when they are needed, not all beforehand", {}, {}, kImages},
+    {"task", "resize", kTask<&TaskConfig::resize>,
+     "shorter side of a streamed image whose middle is cut out; 0: image_size",
+     from_to(0, 4096), {}, kImages},
+    {"task", "interpolation", kTask<&TaskConfig::interpolation>,
+     "of streamed images and of augmentation", {}, kInterpolations, kImages},
     {"task", "context", kTask<&TaskConfig::context>,
      "tokens of an example; longer reviews are cut",
      from_to(1, 1 << 20), {}, kTexts | kImdb},
@@ -151,6 +162,9 @@ constexpr Field kFields[] = {
      "decides first weights, order and augmentation", at_least(0)},
     {"train", "threads", kTrain<&TrainConfig::threads>,
      "threads; 0: all cores", from_to(0, 4096)},
+    {"train", "workers", kTrain<&TrainConfig::workers>,
+     "threads that decode and augment images; 0: as many as train.threads",
+     from_to(0, 4096), {}, kImages},
     {"train", "epochs", kTrain<&TrainConfig::epochs>,
      "passes over the training data", from_to(0, 1e6)},
     {"train", "steps", kTrain<&TrainConfig::steps>,
@@ -191,6 +205,39 @@ constexpr Field kFields[] = {
      "shift images by up to so many pixels", from_to(0, 4096), {}, kImages},
     {"augment", "mixup", kAugment<&AugmentConfig::mixup>,
      "alpha of mixup; 0: none", at_least(0), {}, kImages},
+    {"augment", "cutmix", kAugment<&AugmentConfig::cutmix>,
+     "alpha of cutmix; 0: none; with mixup one of the two for each batch",
+     at_least(0), {}, kImages},
+    {"augment", "crop_scale", kAugment<&AugmentConfig::crop_scale>,
+     "random resized crop: least share of the area; 0: none",
+     from_to(0, 1), {}, kImages},
+    {"augment", "crop_ratio", kAugment<&AugmentConfig::crop_ratio>,
+     "random resized crop: widest sides, and highest", from_to(1, 100), {},
+     kImages},
+    {"augment", "auto_augment", kAugment<&AugmentConfig::auto_augment>,
+     "policy: RandAugment of torchvision, of timm, TrivialAugmentWide",
+     {}, kPolicies, kImages},
+    {"augment", "operations", kAugment<&AugmentConfig::operations>,
+     "operations that ra and rand-inc apply", from_to(1, 100), {}, kImages},
+    {"augment", "magnitude", kAugment<&AugmentConfig::magnitude>,
+     "of ra a bin of 0 to 30, of rand-inc from 0 to 10", from_to(0, 30), {},
+     kImages},
+    {"augment", "magnitude_std", kAugment<&AugmentConfig::magnitude_std>,
+     "deviation of the magnitude of rand-inc", from_to(0, 100), {}, kImages},
+    {"augment", "color_jitter", kAugment<&AugmentConfig::color_jitter>,
+     "brightness, contrast and saturation change by up to this; 0: none",
+     from_to(0, 100), {}, kImages},
+    {"augment", "hue", kAugment<&AugmentConfig::hue>,
+     "the hue turns by up to so many circles; 0: none", from_to(0, 0.5), {},
+     kImages},
+    {"augment", "erase", kAugment<&AugmentConfig::erase>,
+     "share of the images of which a part is erased", from_to(0, 1), {},
+     kImages},
+    {"augment", "erase_value", kAugment<&AugmentConfig::erase_value>,
+     "what is put there: the mean, or noise", {}, kEraseValues, kImages},
+    {"augment", "repeats", kAugment<&AugmentConfig::repeats>,
+     "times that an epoch has each of its images, one after the other",
+     from_to(1, 1024), {}, kImages},
 
     {"record", "every", kRecord<&RecordConfig::every>,
      "steps between records of the loss", kCount},
@@ -221,7 +268,9 @@ bool is_retired(std::string_view section, std::string_view key) {
 const char* why_shared(std::string_view name) {
   if (name == "model.activation") return "formulas are named by themselves";
   if (name == "train.seed") return "every setting has the same seeds";
-  if (name == "train.threads") return "it decides how fast, not how well";
+  if (name == "train.threads" || name == "train.workers") {
+    return "it decides how fast, not how well";
+  }
   if (name.starts_with("task.")) return "it decides what is learned and tested";
   if (name.starts_with("record.")) return "it decides what is recorded";
   return nullptr;

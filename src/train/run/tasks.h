@@ -19,11 +19,13 @@ struct TaskEntry {
   std::int64_t image_side = 0;
 };
 
-inline constexpr std::array<TaskEntry, 8> kTasks = {{
+inline constexpr std::array<TaskEntry, 10> kTasks = {{
     {"fashion-mnist", kImages, 28},
     {"mnist", kImages, 28},
     {"cifar10", kImages, 32},
     {"images", kImages},
+    {"imagenet", kImages},
+    {"tiny-imagenet", kImages},
     {"sotu", kTexts},
     {"text", kTexts},
     {"listops", kListOps},

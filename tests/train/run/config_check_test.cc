@@ -117,8 +117,8 @@ TEST(ConfigAgreement, NormClamp) {
       "rescale");
   EXPECT_EQ(refusal("sotu", {"model.norm_clamp=rescale"}),
             "[config] --set: model.norm_clamp means nothing to the task sotu "
-            "(only to fashion-mnist, mnist, cifar10, images, listops, imdb): "
-            "leave it out");
+            "(only to fashion-mnist, mnist, cifar10, images, imagenet, "
+            "tiny-imagenet, listops, imdb): leave it out");
   EXPECT_EQ(
       refusal("listops", {"model.norm_clamp=penalty", "model.norm_factor=0.3",
                           "train.norm_penalty=1"}),
@@ -167,6 +167,54 @@ TEST(ConfigAgreement, ImageAndPatch) {
   EXPECT_EQ(refusal("mnist", {"model.patch=8", "task.path=x"}), "");
 }
 
+TEST(ConfigAgreement, StreamedImages) {
+  EXPECT_EQ(refusal("images", {"task.stream=true", "task.resize=40"}), "");
+  EXPECT_EQ(refusal("images", {"task.resize=40"}),
+            "[config] --set: task.resize is 40, but task.stream is false");
+  EXPECT_EQ(refusal("imagenet", {"task.resize=200"}),
+            "[config] --set: task.resize 200 is below task.image_size 224");
+  EXPECT_EQ(refusal("imagenet", {"task.stream=false", "task.resize=0"}),
+            "[config] --set: task.stream is false, but imagenet is always "
+            "streamed");
+  EXPECT_EQ(refusal("cifar10", {"task.stream=true"}),
+            "[config] --set: task.stream is true, but cifar10 is no folder of "
+            "images");
+}
+
+TEST(ConfigAgreement, Augmentation) {
+  EXPECT_EQ(
+      refusal("cifar10", {"augment.auto_augment=rand-inc",
+                          "augment.magnitude=9", "augment.magnitude_std=0.5"}),
+      "");
+  EXPECT_EQ(
+      refusal("cifar10", {"augment.auto_augment=ra", "augment.magnitude=15"}),
+      "");
+  EXPECT_EQ(
+      refusal("cifar10", {"augment.auto_augment=ra", "augment.magnitude=1.5"}),
+      "[config] --set: augment.magnitude is 1.5, must be an integer for "
+      "ra");
+  EXPECT_EQ(refusal("cifar10",
+                    {"augment.auto_augment=rand-inc", "augment.magnitude=11"}),
+            "[config] --set: augment.magnitude is 11, must be from 0 to 10 for "
+            "rand-inc");
+  EXPECT_EQ(refusal("cifar10", {"augment.magnitude=3"}),
+            "[config] --set: augment.magnitude is 3, but augment.auto_augment "
+            "is none");
+  EXPECT_EQ(refusal("cifar10", {"augment.operations=3"}),
+            "[config] --set: augment.operations is 3, but "
+            "augment.auto_augment is none");
+  EXPECT_EQ(refusal("cifar10", {"augment.auto_augment=ta_wide",
+                                "augment.magnitude_std=0.5"}),
+            "[config] --set: augment.magnitude_std is 0.5, but "
+            "augment.auto_augment is ta_wide");
+  EXPECT_EQ(refusal("cifar10", {"augment.crop_ratio=2"}),
+            "[config] --set: augment.crop_ratio is 2, but augment.crop_scale "
+            "is 0");
+  EXPECT_EQ(refusal("cifar10", {"augment.erase_value=noise"}),
+            "[config] --set: augment.erase_value is noise, but augment.erase "
+            "is 0");
+}
+
 TEST(ConfigAgreement, StepsOrEpochs) {
   EXPECT_EQ(refusal("mnist", {"train.epochs=0"}),
             "[config] --set: train.epochs and train.steps are both 0: one must "
@@ -180,9 +228,11 @@ TEST(ConfigAgreement, Lengths) {
 }
 
 TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
-  EXPECT_EQ(refusal("sotu", {"augment.flip=true"}),
-            "[config] --set: augment.flip means nothing to the task sotu (only "
-            "to fashion-mnist, mnist, cifar10, images): leave it out");
+  EXPECT_EQ(
+      refusal("sotu", {"augment.flip=true"}),
+      "[config] --set: augment.flip means nothing to the task sotu (only "
+      "to fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet): "
+      "leave it out");
   EXPECT_EQ(refusal("mnist", {"task.context=100"}),
             "[config] --set: task.context means nothing to the task mnist "
             "(only to sotu, text, imdb): leave it out");
@@ -238,8 +288,8 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
   config.task.name = "cifar";
   EXPECT_EQ(test::message_of<ConfigError>([&] { check_config(config); }),
             "[config] task.name is \"cifar\", must be one of fashion-mnist, "
-            "mnist, cifar10, images, sotu, text, listops, imdb; did you mean "
-            "cifar10?");
+            "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text, "
+            "listops, imdb; did you mean cifar10?");
 }
 
 }  // namespace config_check_test

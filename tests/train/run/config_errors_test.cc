@@ -49,7 +49,9 @@ TEST(ConfigUnknownKey, FindsTheSameKeyInAnotherSection) {
 TEST(ConfigUnknownKey, ListsTheSectionOtherwise) {
   EXPECT_EQ(refusal("[augment]\nsomething_else = 1\n"),
             "[config] a.toml:2:1: unknown key \"augment.something_else\": "
-            "[augment] has flip, crop, mixup");
+            "[augment] has flip, crop, mixup, cutmix, crop_scale, crop_ratio, "
+            "auto_augment, operations, magnitude, magnitude_std, "
+            "color_jitter, hue, erase, erase_value, repeats");
   EXPECT_EQ(refusal("", {"something.else=1"}),
             "[config] --set: unknown key \"something.else\": sections are "
             "task, model, train, augment, record");
@@ -82,7 +84,8 @@ TEST(ConfigUnknownTask, SuggestsTheNearest) {
             "cifar10?");
   EXPECT_EQ(refusal("", {"task.name=x"}),
             "[config] --set: unknown task \"x\": tasks are fashion-mnist, "
-            "mnist, cifar10, images, sotu, text, listops, imdb");
+            "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text, "
+            "listops, imdb");
   EXPECT_EQ(refusal("[task]\nname = 3\n"),
             "[config] a.toml:2:1: task.name is an integer 3, must be a string");
   EXPECT_EQ(

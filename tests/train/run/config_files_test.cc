@@ -34,6 +34,10 @@ TEST(ConfigFiles, HoldTheDefaultsAsTheySay) {
     Config expected = default_config(task);
     // These have no data of their own, and the files say so.
     if (task == "images") expected.task.path = "data/my-images";
+    if (task == "imagenet") expected.task.path = "data/imagenet";
+    if (task == "tiny-imagenet") {
+      expected.task.path = "data/tiny-imagenet-200";
+    }
     if (task == "text") expected.task.path = "data/my-text.txt";
     EXPECT_EQ(config, expected)
         << testing::PrintToString(config_differences(config, expected));
@@ -44,6 +48,8 @@ TEST(ConfigFiles, HoldTheDefaultsAsTheySay) {
 const std::vector<std::pair<std::string, std::string>> kColumns = {
     {"fashion-mnist", "fashion-mnist, mnist"},
     {"cifar10", "cifar10, images"},
+    {"imagenet", "imagenet"},
+    {"tiny-imagenet", "tiny-imagenet"},
     {"sotu", "sotu, text"},
     {"listops", "listops"},
     {"imdb", "imdb"}};

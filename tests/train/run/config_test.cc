@@ -19,7 +19,7 @@ Config parse(std::string_view text, const std::vector<std::string>& sets = {}) {
 }
 
 TEST(ConfigDefaults, OfEveryTaskAreRight) {
-  ASSERT_EQ(task_names().size(), 8U);
+  ASSERT_EQ(task_names().size(), 10U);
   for (const std::string& name : task_names()) {
     const Config config = default_config(name);
     EXPECT_EQ(config.task.name, name);
@@ -32,6 +32,10 @@ TEST(ConfigDefaults, DependOnTheTask) {
   EXPECT_EQ(default_config("fashion-mnist").train.lr, 2e-3);
   EXPECT_EQ(default_config("cifar10").model.dim, 128);
   EXPECT_TRUE(default_config("cifar10").augment.flip);
+  EXPECT_EQ(default_config("imagenet").task.image_size, 224);
+  EXPECT_TRUE(default_config("imagenet").task.stream);
+  EXPECT_EQ(default_config("tiny-imagenet").task.image_size, 64);
+  EXPECT_FALSE(default_config("images").task.stream);
   EXPECT_EQ(default_config("sotu").model.positions, "rotary");
   EXPECT_EQ(default_config("sotu").train.steps, 1200);
   EXPECT_EQ(default_config("listops").train.weight_decay, 0);
@@ -184,7 +188,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 11U + 28U + 18U + 3U + 6U);
+  EXPECT_EQ(fields().size(), 14U + 28U + 19U + 15U + 6U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {

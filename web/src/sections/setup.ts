@@ -47,7 +47,7 @@ function phrases(configs: Config[], wanted: [string, (value: string) => string][
   return parts.filter((part) => part !== '').join(', ') || '–';
 }
 
-const imageTasks = ['fashion-mnist', 'mnist', 'cifar10', 'images'];
+const imageTasks = ['fashion-mnist', 'mnist', 'cifar10', 'images', 'imagenet', 'tiny-imagenet'];
 
 function modelText(configs: Config[], task: string): string {
   const isImage = imageTasks.includes(task);
