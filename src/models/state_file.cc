@@ -1,8 +1,13 @@
 #include "polyattn/models/state_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
+
+#include "polyattn/io/torch_file.h"
 
 namespace polyattn::models {
 namespace {
@@ -23,17 +28,22 @@ constexpr std::array kTypes = {
     std::pair{TensorType::kF64, torch::kFloat64},
 };
 
+torch::Tensor copy_of(std::span<const std::byte> bytes,
+                      std::vector<std::int64_t> shape, torch::ScalarType type) {
+  torch::Tensor tensor = torch::empty(shape, type);
+  if (!bytes.empty()) {
+    std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  }
+  // Bytes other than 0 and 1 are no values of bool.
+  return type == torch::kBool ? tensor.view(torch::kUInt8).ne(0) : tensor;
+}
+
 torch::Tensor copy_of(const io::TensorView& view,
                       const std::filesystem::path& path) {
   for (const auto& [file_type, torch_type] : kTypes) {
-    if (file_type != view.type) continue;
-    torch::Tensor tensor = torch::empty(view.shape, torch_type);
-    if (!view.bytes.empty()) {
-      std::memcpy(tensor.data_ptr(), view.bytes.data(), view.bytes.size());
+    if (file_type == view.type) {
+      return copy_of(view.bytes, view.shape, torch_type);
     }
-    // Bytes other than 0 and 1 are no values of bool.
-    if (torch_type != torch::kBool) return tensor;
-    return tensor.view(torch::kUInt8).ne(0);
   }
   throw io::SafetensorsError(path.string(),
                              "tensor " + view.name + " has type " +
@@ -52,9 +62,34 @@ TensorType file_type_of(const std::string& name, const torch::Tensor& tensor,
                                  ", which the format does not have");
 }
 
+// The types of torch.save are all torch's.
+torch::Tensor copy_of(const io::TorchStorage& storage) {
+  const auto found = std::find_if(
+      kTypes.begin(), kTypes.end(),
+      [&](const auto& types) { return types.first == storage.type; });
+  const auto count = static_cast<std::int64_t>(storage.bytes.size() /
+                                               io::size_of(storage.type));
+  return copy_of(storage.bytes, {count}, found->second);
+}
+
+NamedTensors load_torch_file(const std::filesystem::path& path) {
+  const io::TorchFile file(path);
+  std::vector<torch::Tensor> storages;
+  for (const io::TorchStorage& storage : file.storages()) {
+    storages.push_back(copy_of(storage));
+  }
+  NamedTensors tensors;
+  for (const io::TorchTensor& view : file.tensors()) {
+    tensors[view.name] = storages[view.storage].as_strided(
+        view.shape, view.strides, view.offset);
+  }
+  return tensors;
+}
+
 }  // namespace
 
 NamedTensors load_tensors(const std::filesystem::path& path) {
+  if (io::is_torch_file(path)) return load_torch_file(path);
   const io::SafetensorsFile file(path);
   NamedTensors tensors;
   for (const io::TensorView& view : file.tensors()) {

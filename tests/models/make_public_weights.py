@@ -1,7 +1,8 @@
 """Weights of public models, with inputs and outputs, and the way back.
 
     make_public_weights.py make FOLDER    random weights of torchvision's
-                                          VisionTransformer and of GPT-2
+                                          VisionTransformer and of GPT-2, and
+                                          files of torch.save
     make_public_weights.py full FOLDER    the same of vit_b_16 at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
                                           compares logits
@@ -9,8 +10,10 @@
 GPT-2 is written out here in plain torch, under the names of Hugging Face.
 """
 
+import collections
 import json
 import math
+import os
 import pathlib
 import struct
 import sys
@@ -19,7 +22,10 @@ import torch
 import torch.nn.functional as F
 from torchvision.models.vision_transformer import VisionTransformer
 
-TYPES = {torch.float32: "F32", torch.int64: "I64", torch.uint8: "U8"}
+TYPES = {torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8",
+         torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
+         torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32",
+         torch.float64: "F64"}
 SIZES = {"vit": dict(image_size=32, patch_size=8, num_layers=3, num_heads=4,
                      hidden_dim=64, mlp_dim=128, num_classes=10),
          "full": dict(image_size=224, patch_size=16, num_layers=12,
@@ -31,7 +37,10 @@ def save(path, tensors):
     header, data, end = {}, [], 0
     for name, tensor in tensors.items():
         tensor = tensor.detach().contiguous()
-        data.append(tensor.numpy().tobytes())
+        if tensor.dtype == torch.bfloat16:  # which numpy does not have
+            data.append(tensor.view(torch.int16).numpy().tobytes())
+        else:
+            data.append(tensor.numpy().tobytes())
         header[name] = {"dtype": TYPES[tensor.dtype],
                         "shape": list(tensor.shape),
                         "data_offsets": [end, end + len(data[-1])]}
@@ -147,6 +156,48 @@ def make_gpt(folder):
           "logits": gpt_logits(weights, tokens, GPT["heads"], GPT["depth"])})
 
 
+class Harm:
+    """What runs a command when it is loaded by Python."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __reduce__(self):
+        return os.system, (self.command,)
+
+
+def make_torch_files(folder):
+    """What torch.save writes, and what the same is in safetensors."""
+    values = torch.tensor([[0, 1, 2], [3, 0, 5]])
+    types = {str(dtype): values.to(dtype) for dtype in TYPES}
+    types |= {"scalar": torch.tensor(2.5), "empty": torch.empty(0, 3)}
+    save(folder / "types.safetensors", types)
+    torch.save(types, folder / "types.pth")
+    torch.save({"epoch": 3, "lr": 0.1, "seen": [1, None, True, (2 ** 40,)],
+                "model": {"module." + k: v for k, v in types.items()}},
+               folder / "types_wrapped.pt")
+    torch.save(types, folder / "types_protocol.bin", pickle_protocol=4)
+    torch.save(types, folder / "types_named_by_nobody")
+
+    shared = torch.arange(24.)
+    views = collections.OrderedDict(
+        all=shared.view(4, 6), part=shared[3:9].view(2, 3).t(),
+        parameter=torch.nn.Parameter(shared.view(2, 3, 4)[:, 1]))
+    save(folder / "views.safetensors", views)
+    torch.save({"state_dict": views}, folder / "views.pth")
+
+    weights = load(folder / "vit.safetensors")
+    model = VisionTransformer(**SIZES["vit"])
+    model.load_state_dict(weights)
+    torch.save(torch.nn.DataParallel(model).state_dict(), folder / "vit.pth")
+
+    torch.save(types, folder / "old.pth",
+               _use_new_zipfile_serialization=False)
+    torch.save({"w": shared, "x": Harm(f"touch {folder}/harm")},
+               folder / "harm.pth")
+    torch.jit.script(torch.nn.Linear(2, 3)).save(str(folder / "script.pt"))
+
+
 def public_vit_names(tensors):
     theirs = {}
     for name, tensor in tensors.items():
@@ -211,6 +262,7 @@ def main():
         if what == "make":
             make_vit(folder, "vit")
             make_gpt(folder)
+            make_torch_files(folder)
         elif what == "full":
             make_vit(folder, "full")
         elif what == "check":

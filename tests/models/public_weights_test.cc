@@ -1,13 +1,16 @@
 // Weights, inputs and logits that make_public_weights.py has written, in the
 // folder POLYATTN_WEIGHTS: our models give the same logits. Then saves models
 // of its own there, for the script to check.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "nn/support.h"
+#include "polyattn/io/torch_file.h"
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/state_file.h"
 #include "polyattn/models/vit.h"
+#include "support/message_of.h"
 
 namespace polyattn::models {
 namespace public_weights_test {
@@ -97,6 +100,54 @@ TEST(PublicWeights, Gpt2) {
   }
   tensors = bare;
   EXPECT_LE(error(small_gpt()), kTolerance);
+}
+
+void expect_same(const NamedTensors& actual, const NamedTensors& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, tensor] : expected) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(actual.contains(name));
+    EXPECT_EQ(actual.at(name).scalar_type(), tensor.scalar_type());
+    EXPECT_TRUE(actual.at(name).equal(tensor));
+  }
+}
+
+TEST(PublicWeights, FilesOfTorch) {
+  const NamedTensors types = load_tensors(folder() / "types.safetensors");
+  ASSERT_EQ(types.size(), 12U);
+  for (const char* file : {"types.pth", "types_wrapped.pt",
+                           "types_protocol.bin", "types_named_by_nobody"}) {
+    SCOPED_TRACE(file);
+    expect_same(load_tensors(folder() / file), types);
+  }
+  const NamedTensors views = load_tensors(folder() / "views.pth");
+  expect_same(views, load_tensors(folder() / "views.safetensors"));
+  EXPECT_EQ(views.at("part").strides(), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_TRUE(views.at("part").is_alias_of(views.at("parameter")));
+  // The weights of a module, with its _metadata.
+  expect_same(load_tensors(folder() / "vit.pth"),
+              load_tensors(folder() / "vit.safetensors"));
+}
+
+TEST(PublicWeights, FilesOfTorchThatAreRefused) {
+  const auto refusal = [](const char* file) {
+    const std::string path = (folder() / file).string();
+    const std::string message = polyattn::test::message_of<io::TorchFileError>(
+        [&] { load_tensors(path); });
+    const std::string before = "[torch_file] " + path + ": ";
+    EXPECT_TRUE(message.starts_with(before)) << message;
+    return message.substr(std::min(before.size(), message.size()));
+  };
+  EXPECT_EQ(refusal("harm.pth"),
+            "it names \"posix.system\", which weights do not need and which is "
+            "not run. If you trust the file, load it with Python and save the "
+            "state_dict alone");
+  EXPECT_FALSE(std::filesystem::exists(folder() / "harm"));
+  EXPECT_TRUE(refusal("old.pth").starts_with(
+      "it has the format of torch before 1.6. "));
+  EXPECT_EQ(refusal("script.pt"),
+            "it is a program of TorchScript: save the state_dict of its module "
+            "instead");
 }
 
 TEST(PublicWeights, SavesForPython) {

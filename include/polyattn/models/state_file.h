@@ -1,4 +1,5 @@
-// Named tensors in a safetensors file (polyattn/io/safetensors.h).
+// Named tensors in a file: safetensors (polyattn/io/safetensors.h), or what
+// torch.save has written (polyattn/io/torch_file.h).
 #pragma once
 
 #include <filesystem>
@@ -8,8 +9,11 @@
 
 namespace polyattn::models {
 
-// Copies of the tensors of the file, on the CPU. Throws io::SafetensorsError;
-// also for the types that torch does not have (U16, U32, U64).
+// Copies of the tensors of the file, on the CPU. Which of the two formats it is
+// shows in its first bytes, or else in its name; of a file of torch.save,
+// tensors that shared their memory do so again. Throws io::SafetensorsError,
+// also for the types that torch does not have (U16, U32, U64), or
+// io::TorchFileError.
 NamedTensors load_tensors(const std::filesystem::path& path);
 
 // Whole or not at all, as io::write_safetensors. Tensors may be on any device
