@@ -65,6 +65,14 @@ AdamW::AdamW(const torch::nn::Module& module, const run::TrainConfig& options)
           {slots_.size() - 1, first, std::min(first + kPiece, weight.numel())});
     }
   }
+  if (!averages()) return;
+  for (const auto& item : module.named_buffers()) {
+    const torch::Tensor& value = item.value();
+    if (value.scalar_type() != torch::kFloat) continue;
+    TORCH_CHECK(value.is_contiguous(), "[AdamW] buffer ", item.key(),
+                " is not dense");
+    buffers_.push_back({item.key(), value, value.clone()});
+  }
 }
 
 double AdamW::gradient_norm() {
@@ -112,9 +120,14 @@ void AdamW::update(const Piece& piece, double lr, double scale) {
        .m = of(slot.m),
        .v = of(slot.v)});
   if (!averages()) return;
-  // A short memory at first, so that the start is forgotten.
-  const double keep = std::min(options_.ema, (1 + steps) / (10 + steps));
-  move_average(static_cast<float>(keep), of(slot.weight), of(slot.average));
+  move_average(static_cast<float>(kept_of_average()), of(slot.weight),
+               of(slot.average));
+}
+
+// A short memory at first, so that the start is forgotten.
+double AdamW::kept_of_average() const {
+  const auto steps = static_cast<double>(steps_);
+  return std::min(options_.ema, (1 + steps) / (10 + steps));
 }
 
 void AdamW::step(double lr, double norm) {
@@ -128,6 +141,11 @@ void AdamW::step(double lr, double norm) {
                      }
                    });
   for (Slot& slot : slots_) slot.weight.mutable_grad().reset();
+  for (const Buffer& buffer : buffers_) {
+    move_average(static_cast<float>(kept_of_average()),
+                 part(buffer.value, 0, buffer.value.numel()),
+                 part(buffer.average, 0, buffer.value.numel()));
+  }
 }
 
 models::NamedTensors AdamW::state() const {
@@ -136,6 +154,9 @@ models::NamedTensors AdamW::state() const {
     tensors["adam.m." + slot.name] = slot.m;
     tensors["adam.v." + slot.name] = slot.v;
     if (averages()) tensors["ema." + slot.name] = slot.average;
+  }
+  for (const Buffer& buffer : buffers_) {
+    tensors["ema." + buffer.name] = buffer.average;
   }
   return tensors;
 }
@@ -151,21 +172,29 @@ void AdamW::load_state(const models::NamedTensors& tensors,
       slot.average = take(tensors, "ema." + slot.name, slot.average, problems);
     }
   }
+  std::vector<Buffer> averages = buffers_;
+  for (Buffer& buffer : averages) {
+    buffer.average =
+        take(tensors, "ema." + buffer.name, buffer.average, problems);
+  }
   if (!problems.empty()) {
     throw models::WeightsError("AdamW", std::move(problems));
   }
   slots_ = std::move(loaded);
+  buffers_ = std::move(averages);
   steps_ = steps;
 }
 
 void AdamW::swap_average() {
   if (!averages()) return;
   const torch::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    const torch::Tensor weight = slot.weight.detach().clone();
-    slot.weight.detach().copy_(slot.average);
-    slot.average.copy_(weight);
-  }
+  const auto swap = [](torch::Tensor value, torch::Tensor average) {
+    const torch::Tensor old = value.clone();
+    value.copy_(average);
+    average.copy_(old);
+  };
+  for (Slot& slot : slots_) swap(slot.weight.detach(), slot.average);
+  for (Buffer& buffer : buffers_) swap(buffer.value, buffer.average);
 }
 
 }  // namespace polyattn::train

@@ -6,7 +6,7 @@
 //   v <- beta2 v + (1 - beta2) g^2
 //   w <- w - lr * decay * w                matrices only
 //   w <- w - lr * m^ / (sqrt(v^) + eps)    m^, v^: m, v without their bias
-//   e <- ema e + (1 - ema) w
+//   e <- ema e + (1 - ema) w               of buffers of f32 too
 //
 // The work is cut by shape, so that the result does not depend on the number of
 // threads.
@@ -46,7 +46,7 @@ class AdamW {
   void load_state(const models::NamedTensors& tensors, std::int64_t steps);
 
   bool averages() const { return options_.ema > 0; }
-  // Exchanges the weights with their averages: twice is nothing.
+  // Exchanges weights and buffers with their averages: twice is nothing.
   void swap_average();
 
  private:
@@ -55,6 +55,11 @@ class AdamW {
     torch::Tensor weight, m, v, average;
     bool decays = false;
   };
+  // The running values of a BatchNorm, which belong to the weights.
+  struct Buffer {
+    std::string name;
+    torch::Tensor value, average;
+  };
   // A stretch of one parameter: what one task works on.
   struct Piece {
     std::size_t slot;
@@ -62,9 +67,11 @@ class AdamW {
   };
 
   void update(const Piece& piece, double lr, double scale);
+  double kept_of_average() const;
 
   run::TrainConfig options_;
   std::vector<Slot> slots_;
+  std::vector<Buffer> buffers_;  // empty if there is no average
   std::vector<Piece> pieces_;
   std::int64_t steps_ = 0;
 };

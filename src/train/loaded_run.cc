@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Averages are of parameters; buffers come from the model.
+// Averages are of what is of f32; other buffers come from the model.
 models::NamedTensors weights_in(const Checkpoint& checkpoint) {
   models::NamedTensors weights = without_prefix(checkpoint.tensors, "model.");
   for (auto& [name, average] : without_prefix(checkpoint.tensors, "ema.")) {

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
@@ -192,6 +193,46 @@ TEST(AdamW, SwappingTheAverageTwiceIsNothing) {
   EXPECT_FALSE(torch::equal(weight, model->first->weight));
   optimizer.swap_average();
   EXPECT_TRUE(torch::equal(weight, model->first->weight));
+}
+
+// The running values of a BatchNorm belong to the weights that they are tested
+// with.
+TEST(AdamW, AveragesBuffersToo) {
+  run::TrainConfig averaged = options();
+  averaged.ema = 0.9;
+  torch::nn::BatchNorm1d norm(7);
+  AdamW optimizer(*norm, averaged);
+  torch::manual_seed(4);
+  torch::Tensor expected = torch::zeros({7}, torch::kDouble);
+  for (int step = 1; step <= 20; ++step) {
+    norm->forward(2 + torch::randn({16, 7})).square().sum().backward();
+    optimizer.step(1e-2, optimizer.gradient_norm());
+    const double keep = std::min(0.9, (1.0 + step) / (10.0 + step));
+    expected =
+        keep * expected + (1 - keep) * norm->running_mean.to(torch::kDouble);
+  }
+  const torch::Tensor last = norm->running_mean.clone();
+  models::NamedTensors state;
+  for (const auto& [name, tensor] : optimizer.state()) {
+    state[name] = tensor.clone();
+  }
+  optimizer.swap_average();
+  // Twenty roundings of values of order 1.
+  EXPECT_LE((norm->running_mean - expected).abs().max().item<double>(), 3e-6);
+  EXPECT_GT((last - expected).abs().max().item<double>(), 1e-2);
+  EXPECT_EQ(norm->num_batches_tracked.item<std::int64_t>(), 20);
+  optimizer.swap_average();
+  EXPECT_TRUE(torch::equal(norm->running_mean, last));
+
+  EXPECT_FALSE(state.contains("ema.num_batches_tracked"));
+  torch::nn::BatchNorm1d copy(7);
+  AdamW resumed(*copy, averaged);
+  resumed.load_state(state, 20);
+  optimizer.swap_average();
+  resumed.swap_average();
+  EXPECT_TRUE(torch::equal(norm->running_var, copy->running_var));
+  state.erase("ema.running_var");
+  EXPECT_THROW(resumed.load_state(state, 20), models::WeightsError);
 }
 
 TEST(Schedule, WarmsUpThenFallsAlongACosine) {
