@@ -44,13 +44,16 @@ torch::Tensor PatchEmbeddingImpl::forward(const torch::Tensor& images) {
   return proj->forward(images).flatten(2).transpose(1, 2);
 }
 
-ClassTokenImpl::ClassTokenImpl(std::int64_t dim) : dim_(dim) {
+ClassTokenImpl::ClassTokenImpl(std::int64_t dim, bool alone)
+    : dim_(dim), alone_(alone) {
   TORCH_CHECK(dim > 0, "[ClassToken] dim ", dim, " < 1");
   ClassTokenImpl::reset();
 }
 
 void ClassTokenImpl::reset() {
-  weight = register_parameter("weight", torch::zeros({1, 1, dim_}));
+  weight = register_parameter("weight",
+                              alone_ ? torch::randn({1, 1, dim_}) * kTableStd
+                                     : torch::zeros({1, 1, dim_}));
 }
 
 torch::Tensor ClassTokenImpl::forward(const torch::Tensor& x) {

@@ -2,6 +2,7 @@
 #include "polyattn/nn/initialise.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/normalization.h>
 
@@ -11,6 +12,7 @@
 #include "nn/schemes.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/nn/embedding.h"
+#include "polyattn/nn/xca_block.h"
 
 namespace polyattn::nn {
 namespace {
@@ -25,7 +27,10 @@ const Scheme& find_scheme(const std::string& name) {
 }
 
 std::int64_t count_blocks(const torch::nn::Module& module) {
-  std::int64_t count = module.as<BlockImpl>() != nullptr ? 1 : 0;
+  const bool is_block = module.as<BlockImpl>() != nullptr ||
+                        module.as<XcaBlockImpl>() != nullptr ||
+                        module.as<ClassBlockImpl>() != nullptr;
+  std::int64_t count = is_block ? 1 : 0;
   for (const auto& child : module.children()) count += count_blocks(*child);
   return count;
 }
@@ -63,6 +68,13 @@ class Initialiser {
   bool visit_layer(torch::nn::Module& module) {
     if (auto* attention = module.as<AttentionImpl>()) {
       set_attention(*attention);
+    } else if (auto* channels = module.as<CrossCovarianceImpl>()) {
+      set_joint(channels->in_proj_weight, channels->in_proj_bias,
+                *channels->out_proj);
+      channels->reset_learned();
+    } else if (auto* class_attention = module.as<ClassAttentionImpl>()) {
+      set_joint(class_attention->in_proj_weight, class_attention->in_proj_bias,
+                *class_attention->out_proj);
     } else if (auto* mlp = module.as<MlpImpl>()) {
       set_linear(*mlp->fc1, Role::kLinear, Role::kBias);
       set_linear(*mlp->fc2, Role::kBranchEnd, Role::kBias);
@@ -74,6 +86,8 @@ class Initialiser {
       norm->reset_parameters();
     } else if (auto* layer_norm = module.as<torch::nn::LayerNormImpl>()) {
       layer_norm->reset_parameters();
+    } else if (auto* batch_norm = module.as<torch::nn::BatchNorm2dImpl>()) {
+      batch_norm->reset_parameters();
     } else if (auto* layer_scale = module.as<LayerScaleImpl>()) {
       layer_scale->reset_parameters();
     } else {
@@ -90,7 +104,8 @@ class Initialiser {
     } else if (auto* position = module.as<PositionEmbeddingImpl>()) {
       set(position->weight, Role::kPosition, {});
     } else if (auto* class_token = module.as<ClassTokenImpl>()) {
-      set(class_token->weight, Role::kClassToken, {});
+      set(class_token->weight,
+          class_token->alone() ? Role::kToken : Role::kClassToken, {});
     } else {
       return false;
     }
@@ -116,6 +131,23 @@ class Initialiser {
       set_linear(*a.gate_proj, Role::kLinear, Role::kAttentionBias);
     }
     a.reset_learned();
+  }
+
+  // An attention of which q, k and v are equally wide.
+  void set_joint(const torch::Tensor& in_proj_weight,
+                 const torch::Tensor& in_proj_bias,
+                 torch::nn::LinearImpl& out_proj) {
+    const std::int64_t rows = in_proj_weight.size(0) / 3;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      torch::Tensor part = in_proj_weight.narrow(0, i * rows, rows);
+      set(part, Role::kInProjection,
+          {.in = part.size(1),
+           .out = rows,
+           .joint_out = in_proj_weight.size(0)});
+      if (i < 2) part.mul_(qk_gain_);
+    }
+    set(in_proj_bias, Role::kAttentionBias, {});
+    set_linear(out_proj, Role::kBranchEnd, Role::kAttentionBias);
   }
 
   void set_linear(torch::nn::LinearImpl& linear, Role weight, Role bias) {

@@ -40,15 +40,20 @@ TORCH_MODULE(PatchEmbedding);
 // weight [1, 1, C].
 class ClassTokenImpl : public torch::nn::Cloneable<ClassTokenImpl> {
  public:
-  explicit ClassTokenImpl(std::int64_t dim);
+  // alone: nothing is added to it before it is normalised, so that it must not
+  // begin near zero, where its gradient is large.
+  explicit ClassTokenImpl(std::int64_t dim, bool alone = false);
 
   void reset() override;
   torch::Tensor forward(const torch::Tensor& x);
+
+  bool alone() const { return alone_; }
 
   torch::Tensor weight;
 
  private:
   std::int64_t dim_;
+  bool alone_;
 };
 
 TORCH_MODULE(ClassToken);

@@ -30,9 +30,10 @@ struct InitialiseOptions {
 };
 
 // Sets every parameter of the modules of polyattn::nn and of torch's Linear,
-// Conv2d, Embedding and LayerNorm inside `module`; others are left alone.
+// Conv2d, Embedding, LayerNorm and BatchNorm2d inside `module`; others are left
+// alone.
 // Values are drawn on the CPU in f32, so that they depend neither on device nor
-// on type. The layers that gpt2 counts are the Blocks inside `module`.
+// on type. The layers that gpt2 counts are the blocks inside `module`.
 void initialise(torch::nn::Module& module, const InitialiseOptions& options);
 
 // The names, in the order above.

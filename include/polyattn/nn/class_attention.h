@@ -1,0 +1,65 @@
+// Class attention (of CaiT and XCiT): the class token alone asks, and sees all
+// rows, its own included.
+//
+//   q = heads of the first row, k and v = heads of all rows, scale 1/sqrt(d)
+//   y = out_proj(f(q k^T / sqrt(d)) v)              one row
+//
+// N of a formula is the number of rows, class token included. Parameters bear
+// the names and shapes of nn::Attention: in_proj_weight [3 C, C], in_proj_bias,
+// out_proj.weight, out_proj.bias.
+#pragma once
+
+#include <torch/arg.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "polyattn/nn/attention_base.h"
+
+namespace polyattn::nn {
+
+struct ClassAttentionOptions {
+  ClassAttentionOptions(std::int64_t dim, std::int64_t heads)
+      : dim_(dim), heads_(heads) {}
+
+  TORCH_ARG(std::int64_t, dim);
+  TORCH_ARG(std::int64_t, heads);
+  // A formula (polyattn/activation.h).
+  TORCH_ARG(std::string, activation) = "softmax";
+  // Of the attention weights, in training.
+  TORCH_ARG(double, dropout) = 0;
+  // Of the output of out_proj, in training.
+  TORCH_ARG(double, projection_dropout) = 0;
+};
+
+class ClassAttentionImpl : public torch::nn::Cloneable<ClassAttentionImpl>,
+                           public AttentionBase {
+ public:
+  explicit ClassAttentionImpl(const ClassAttentionOptions& options_);
+
+  void reset() override;
+
+  // [B, N, C], the class token first -> [B, 1, C].
+  torch::Tensor forward(const torch::Tensor& x);
+
+  std::string kind() const override { return "class"; }
+  const std::string& activation() const override {
+    return options.activation();
+  }
+  std::int64_t heads() const override { return options.heads(); }
+  std::vector<double> apply_gains(std::vector<double> gains) override;
+
+  ClassAttentionOptions options;
+  torch::Tensor in_proj_weight;
+  torch::Tensor in_proj_bias;
+  torch::nn::Linear out_proj{nullptr};
+};
+
+TORCH_MODULE(ClassAttention);
+
+}  // namespace polyattn::nn

@@ -1,0 +1,66 @@
+#include "polyattn/nn/class_attention.h"
+
+#include <torch/nn/init.h>
+
+#include "nn/choice.h"
+#include "nn/gains.h"
+
+namespace polyattn::nn {
+
+ClassAttentionImpl::ClassAttentionImpl(const ClassAttentionOptions& options_)
+    : options(options_) {
+  TORCH_CHECK(options.heads() > 0, "[ClassAttention] heads ", options.heads(),
+              " < 1");
+  TORCH_CHECK(options.dim() > 0 && options.dim() % options.heads() == 0,
+              "[ClassAttention] dim ", options.dim(),
+              " is no positive multiple of heads ", options.heads());
+  Activation::parse(options.activation());
+  check_rate("ClassAttention", "dropout", options.dropout());
+  check_rate("ClassAttention", "projection_dropout",
+             options.projection_dropout());
+  ClassAttentionImpl::reset();
+}
+
+void ClassAttentionImpl::reset() {
+  const std::int64_t dim = options.dim();
+  in_proj_weight =
+      register_parameter("in_proj_weight", torch::empty({3 * dim, dim}));
+  torch::nn::init::xavier_uniform_(in_proj_weight);
+  in_proj_bias = register_parameter("in_proj_bias", torch::zeros({3 * dim}));
+  out_proj = register_module("out_proj", torch::nn::Linear(dim, dim));
+  torch::nn::init::zeros_(out_proj->bias);
+}
+
+torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
+  const std::int64_t dim = options.dim(), h = options.heads();
+  TORCH_CHECK(x.dim() == 3 && x.size(1) > 0 && x.size(2) == dim,
+              "[ClassAttention] x of size ", x.sizes(), " is not [B, N, ", dim,
+              "] with N > 0");
+  const auto by_head = [&](const torch::Tensor& rows) {
+    return rows.unflatten(-1, {h, dim / h}).transpose(1, 2);
+  };
+  const auto weight = in_proj_weight.split_with_sizes({dim, 2 * dim});
+  const auto bias = in_proj_bias.split_with_sizes({dim, 2 * dim});
+  const auto parts =
+      torch::linear(x, weight[1], bias[1]).split_with_sizes({dim, dim}, -1);
+  Heads heads{by_head(torch::linear(x.narrow(1, 0, 1), weight[0], bias[0])),
+              by_head(parts[0]), by_head(parts[1])};
+  const torch::Tensor o = watched_attention(
+      heads, polyattn::AttentionOptions()
+                 .activation(options.activation())
+                 .dropout(is_training() ? options.dropout() : 0));
+  return torch::dropout(out_proj->forward(o.transpose(1, 2).flatten(2)),
+                        options.projection_dropout(), is_training());
+}
+
+std::vector<double> ClassAttentionImpl::apply_gains(std::vector<double> gains) {
+  const std::vector<double> half = shared_part(gains, gains.size());
+  const std::int64_t d = options.dim() / options.heads();
+  for (const torch::Tensor& rows : {in_proj_weight, in_proj_bias}) {
+    scale_heads(rows, 0, d, half);
+    scale_heads(rows, options.dim(), d, half);
+  }
+  return gains;
+}
+
+}  // namespace polyattn::nn
