@@ -103,6 +103,46 @@ std::vector<double> excess(const HeadNorms& norms, double factor) {
   return result;
 }
 
+// While it lives, the BatchNorms inside a module compute by the batch, as in
+// training: what they have seen so far is nothing. They forget the batch again.
+class BatchStatistics {
+ public:
+  explicit BatchStatistics(torch::nn::Module& module) {
+    for (const auto& child : module.modules(/*include_self=*/false)) {
+      auto* const norm = child->as<torch::nn::BatchNorm2dImpl>();
+      if (norm == nullptr || norm->is_training()) continue;
+      kept_.push_back({norm, copies_of(norm->buffers())});
+      norm->train();
+    }
+  }
+  ~BatchStatistics() {
+    const torch::NoGradGuard no_grad;
+    for (Kept& kept : kept_) {
+      const auto buffers = kept.norm->buffers();
+      for (std::size_t i = 0; i < buffers.size(); ++i) {
+        torch::Tensor(buffers[i]).copy_(kept.buffers[i]);
+      }
+      kept.norm->eval();
+    }
+  }
+  BatchStatistics(const BatchStatistics&) = delete;
+  BatchStatistics& operator=(const BatchStatistics&) = delete;
+
+ private:
+  struct Kept {
+    torch::nn::BatchNorm2dImpl* norm;
+    std::vector<torch::Tensor> buffers;
+  };
+
+  static std::vector<torch::Tensor> copies_of(
+      std::vector<torch::Tensor> buffers) {
+    for (torch::Tensor& buffer : buffers) buffer = buffer.clone();
+    return buffers;
+  }
+
+  std::vector<Kept> kept_;
+};
+
 LayerStart match_layer(AttentionBase& attention, const MeasuredLayer& layer,
                        double factor, std::size_t index) {
   const auto heads = static_cast<std::size_t>(attention.heads());
@@ -139,6 +179,7 @@ std::vector<LayerStart> match_start(torch::nn::Module& module,
   TORCH_CHECK(factor > 0 && std::isfinite(factor), "[match_start] factor ",
               factor, " is no finite number above 0");
   const torch::NoGradGuard no_grad;
+  const BatchStatistics statistics(module);
   std::vector<LayerStart> starts;
   const auto layers = attention_layers(module);
   for (AttentionBase* layer : layers) {

@@ -1,5 +1,6 @@
 // The parts of XCiT, each against its definition in torch ops.
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/container/sequential.h>
 
 #include <cmath>
 #include <numbers>
@@ -317,6 +318,28 @@ TEST(XcaParts, MatchTheNormOfSoftmax) {
     check(channels);
     check(of_class);
   }
+}
+
+// The start of a model in use is that of the same model in training.
+TEST(XcaParts, MatchByTheStatisticsOfTheBatch) {
+  const auto start_of = [&](bool training) {
+    auto patches = drawn(ConvPatchEmbedding(ConvPatchOptions(4, kDim)));
+    CrossCovarianceOptions attention(kDim, kHeads);
+    attention.activation("x^2");
+    torch::nn::Sequential model(patches, CrossCovariance(attention));
+    model->to(torch::kDouble);
+    model->train(training);
+    const auto images = 5 + torch::randn({2, 3, 16, 16}, torch::kDouble);
+    const auto start = match_start(
+        *model, [&] { model->forward(images); }, 0.01);
+    EXPECT_EQ(model->is_training(), training);
+    EXPECT_EQ(patches->norms->is_training(), training);
+    const auto& norm = patches->norms->at<torch::nn::BatchNorm2dImpl>(0);
+    EXPECT_EQ(norm.running_mean.eq(0).all().item<bool>(), !training);
+    EXPECT_EQ(norm.num_batches_tracked.item<std::int64_t>(), training ? 1 : 0);
+    return start.at(0).at(0).gain;
+  };
+  EXPECT_DOUBLE_EQ(start_of(true), start_of(false));
 }
 
 TEST(XcaParts, Refuse) {

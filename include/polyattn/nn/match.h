@@ -32,6 +32,7 @@ using LayerStart = std::vector<HeadStart>;
 // in the order in which the layers ran. `forward` runs the module on a batch,
 // once. Heads that are below already stay as they are; so do those that no
 // scale brings there, as 1 + x does, whose norm is large at scores of zero.
+// BatchNorms compute by the batch, as in training, and forget it again.
 //
 // The gain goes where the module keeps the scale of its scores
 // (AttentionBase::apply_gains). In Attention that is score_scale where it is
