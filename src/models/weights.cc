@@ -21,12 +21,14 @@ std::vector<std::int64_t> file_shape(const torch::Tensor& ours, Layout layout) {
   std::vector<std::int64_t> shape = ours.sizes().vec();
   if (layout == Layout::kTransposed) std::swap(shape.at(0), shape.at(1));
   if (layout == Layout::kLeadingOne) shape.insert(shape.begin(), 1);
+  if (layout == Layout::kTrailingOnes) shape.insert(shape.end(), 2, 1);
   return shape;
 }
 
 torch::Tensor as_ours(const torch::Tensor& theirs, Layout layout) {
   if (layout == Layout::kTransposed) return theirs.t();
   if (layout == Layout::kLeadingOne) return theirs.squeeze(0);
+  if (layout == Layout::kTrailingOnes) return theirs.flatten();
   return theirs;
 }
 

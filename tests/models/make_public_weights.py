@@ -1,13 +1,14 @@
 """Weights of public models, with inputs and outputs, and the way back.
 
     make_public_weights.py make FOLDER    random weights of torchvision's
-                                          VisionTransformer and of GPT-2, and
-                                          files of torch.save
+                                          VisionTransformer, of GPT-2 and of
+                                          XCiT, and files of torch.save
     make_public_weights.py full FOLDER    the same of vit_b_16 at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
                                           compares logits
 
-GPT-2 is written out here in plain torch, under the names of Hugging Face.
+GPT-2 is written out here in plain torch, under the names of Hugging Face, and
+XCiT in xcit_twin.py.
 """
 
 import collections
@@ -20,6 +21,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+import xcit_twin
 from torchvision.models.vision_transformer import VisionTransformer
 
 TYPES = {torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8",
@@ -156,6 +158,18 @@ def make_gpt(folder):
           "logits": gpt_logits(weights, tokens, GPT["heads"], GPT["depth"])})
 
 
+def make_xcit(folder):
+    for name, size in xcit_twin.SIZES.items():
+        weights = xcit_twin.weights(**size)
+        images = torch.randn(2, 3, size["height"], size["width"])
+        torch.save({"model": weights}, folder / f"{name}.pth")
+        save(folder / f"{name}_timm.safetensors",
+             xcit_twin.timm_names(weights))
+        save(folder / f"{name}_io.safetensors",
+             {"input": images,
+              "logits": xcit_twin.logits(weights, images, **size)})
+
+
 class Harm:
     """What runs a command when it is loaded by Python."""
 
@@ -262,6 +276,7 @@ def main():
         if what == "make":
             make_vit(folder, "vit")
             make_gpt(folder)
+            make_xcit(folder)
             make_torch_files(folder)
         elif what == "full":
             make_vit(folder, "full")

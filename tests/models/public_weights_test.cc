@@ -10,6 +10,7 @@
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/state_file.h"
 #include "polyattn/models/vit.h"
+#include "polyattn/models/xcit.h"
 #include "support/message_of.h"
 
 namespace polyattn::models {
@@ -100,6 +101,26 @@ TEST(PublicWeights, Gpt2) {
   }
   tensors = bare;
   EXPECT_LE(error(small_gpt()), kTolerance);
+}
+
+// By the names of facebookresearch, in a file of torch.save, and by timm's.
+TEST(PublicWeights, Xcit) {
+  const torch::NoGradGuard no_grad;
+  for (const std::int64_t patch : {16, 8}) {
+    const std::string name = "xcit_p" + std::to_string(patch);
+    const NamedTensors io = load_tensors(folder() / (name + "_io.safetensors"));
+    for (const char* end : {".pth", "_timm.safetensors"}) {
+      SCOPED_TRACE(name + end);
+      XCiT model(
+          XCiTOptions(48, 2, 4).patch_size(patch).classes(10).tokens_norm(
+              patch == 8));
+      load_xcit(model, load_tensors(folder() / (name + end)));
+      model->eval();
+      EXPECT_LE(
+          test::relative_error(model->forward(io.at("input")), io.at("logits")),
+          kTolerance);
+    }
+  }
 }
 
 void expect_same(const NamedTensors& actual, const NamedTensors& expected) {

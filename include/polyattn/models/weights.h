@@ -33,8 +33,9 @@ class WeightsError : public std::invalid_argument {
 // How a tensor of a public model lies, compared with that of the module.
 enum class Layout {
   kSame,
-  kTransposed,  // [in, out] where the module has [out, in]
-  kLeadingOne,  // [1, ...] where the module has [...]
+  kTransposed,    // [in, out] where the module has [out, in]
+  kLeadingOne,    // [1, ...] where the module has [...]
+  kTrailingOnes,  // [H, 1, 1] where the module has [H]
 };
 
 // One tensor of the module, and where it comes from. Two may come from the same
