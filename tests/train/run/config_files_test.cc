@@ -16,10 +16,18 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = POLYATTN_SOURCE_DIR;
 
+// A file is that of a task, or a recipe for one: TASK-NAME.toml.
 TEST(ConfigFiles, ThereIsOneForEveryTask) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
-    names.insert(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    const Config config = read_config(entry.path());
+    if (name == config.task.name + ".toml") {
+      names.insert(name);
+    } else {
+      EXPECT_TRUE(name.starts_with(config.task.name + "-")) << name;
+      EXPECT_NE(config, default_config(config.task.name)) << name;
+    }
   }
   std::set<std::string> expected;
   for (const std::string& task : task_names()) {
