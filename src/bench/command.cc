@@ -15,9 +15,11 @@
 #include "base/text_file.h"
 #include "bench/calibrate.h"
 #include "bench/command_options.h"
+#include "bench/data_bench.h"
 #include "bench/linear.h"
 #include "bench/torch_bench.h"
 #include "cli/program.h"
+#include "polyattn/activation.h"
 
 namespace polyattn::bench {
 namespace {
@@ -57,6 +59,8 @@ const Benchmark kBenchmarks[] = {
        add_capability_option(app, options);
        add_run_options(app, options, {.threads = "1", .rounds = 5});
      }},
+    {"data", "Images decoded and augmented, against what a model takes",
+     "  polyattn bench data --workers 1\n", add_data_options},
     {"calibrate", "Measure what the planner needs to know of this machine",
      "  polyattn bench calibrate\n", [](CLI::App&, Options&) {}},
 };
@@ -137,6 +141,13 @@ int run_chosen(const CLI::App& chosen, Options& options) {
     print(options, machine + "\n" + calibration_text(calibration),
           calibration_json(calibration));
     return calibration.written ? base::kExitDone : base::kExitFailure;
+  }
+  if (chosen.get_name() == "data") {
+    // A formula that does not parse is told before images are made.
+    Activation::parse(options.activations.front());
+    const DataFigures figures = bench_data(options);
+    print(options, machine + "\n" + data_text(figures), data_json(figures));
+    return base::kExitDone;
   }
   const Report report = report_of(chosen.get_name(), options);
   print(options, machine + report_text(report, wants_colours()),

@@ -77,6 +77,25 @@ void add_longest_option(CLI::App& app, Options& o) {
       ->check(size_range());
 }
 
+void add_data_options(CLI::App& app, Options& o) {
+  app.add_option("--activation", o.activations, "Formula; default x^3/sqrt(N)")
+      ->expected(1);
+  app.add_option("--threads", o.threads, "Threads of training; default all")
+      ->expected(1)
+      ->check(between(1, 1024));
+  app.add_option("--workers", o.workers,
+                 "Threads that decode and augment; 0: as many")
+      ->check(between(0, 1024));
+  app.add_flag("--quick", o.quick, "Few images and steps");
+  app.add_option("--repeats", o.repeats,
+                 "Steps of training; default 10, quick 2")
+      ->check(between(1, 1000000));
+  app.add_option("--min-time", o.min_time,
+                 "Seconds of loading; default 3, quick 0.2")
+      ->check(between(0.0, 3600.0));
+  app.add_option("--seed", o.seed, "Seed of the images and weights");
+}
+
 void add_run_options(CLI::App& app, Options& o, const RunDefaults& defaults) {
   app.add_flag("--quick", o.quick, "A short selection, few rounds");
   app.add_option("--threads", o.threads,

@@ -35,6 +35,8 @@ struct Options {
   std::string only;  // of torch and train: rows whose name contains this
   std::optional<std::int64_t> longest;  // of linear: shorten what is longer
 
+  std::int64_t workers = 0;  // of data; 0: as many as threads
+
   bool quick = false;
   std::vector<int> threads;  // empty: one and, where there is a core, two
   std::optional<int> repeats;
