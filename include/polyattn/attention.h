@@ -73,6 +73,18 @@ enum class Path : std::uint8_t {
 
 const char* name_of(Path path);  // "auto", "dense", "linear"
 
+// Sets each weight to zero with probability p, after the division of its row,
+// and divides the others by 1 - p. Which ones is a function of seed, example,
+// head, query and key alone: no matter how many threads, what instruction set,
+// and the same in backward. The statistics are those of the weights before.
+struct Dropout {
+  double p = 0;  // from 0 to below 1
+  std::uint64_t seed = 0;
+  // Where the heads of one matrix are computed by several calls: the number of
+  // this call's first one.
+  std::int64_t first_head = 0;
+};
+
 struct AttentionConfig {
   Activation activation = {};
   std::optional<double> scale = {};  // default: 1/sqrt(D)
@@ -82,6 +94,7 @@ struct AttentionConfig {
   // Linear path: tokens that are worked on together, rounded up to a multiple
   // of 48. 0: chosen by the shape.
   std::int64_t chunk = 0;
+  Dropout dropout = {};  // dense path alone
 };
 
 // What backward needs to know of a row: A_ij = scale * weight(s_ij - shift).

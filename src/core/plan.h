@@ -244,6 +244,7 @@ struct BackwardScratch {
         weights(arena.take<T>(plan.k_block * ld)),
         grads(arena.take<T>(plan.k_block * ld)),
         bias(arena.take<T>(plan.k_block * plan.strip)),
+        dropped(arena.take<T>(p.dropout.p > 0 ? plan.k_block * plan.strip : 0)),
         rows(arena.take<T>(plan.strip * row_width)),
         k(arena.take<T>(plan.copy_k ? plan.k_block * spread_width<T>(p.d) : 0)),
         v(arena.take<T>(plan.copy_v ? plan.k_block * spread_width<T>(p.e) : 0)),
@@ -264,6 +265,7 @@ struct BackwardScratch {
   T* weights;     // [k_block, ld]: scores, then weights
   T* grads;       // [k_block, ld]: their gradients
   T* bias;        // [k_block, W]
+  T* dropped;     // [k_block, W]: bits where dropout removes the weight
   T* rows;        // [W, row_width]: rows on their way in or out
   T* k;           // [k_block, spread_width(D)]
   T* v;           // [k_block, spread_width(E)]

@@ -228,6 +228,11 @@ void check_config(const Checker& check, const AttentionConfig& config) {
   check_fits(check, config.activation, config.compute);
   check.require(config.path <= Path::kLinear, "unknown path ",
                 static_cast<int>(config.path));
+  const Dropout& dropout = config.dropout;
+  check.require(dropout.p >= 0 && dropout.p < 1, "dropout p ", dropout.p,
+                " is not in [0, 1)");
+  check.require(dropout.first_head >= 0, "dropout first_head ",
+                dropout.first_head, " < 0");
   check.require(config.chunk >= 0 && config.chunk <= kMostChunk, "chunk ",
                 config.chunk, " is not in 0 .. ", kMostChunk);
 }
@@ -312,6 +317,7 @@ Problem check_problem(const char* op, const AttentionInputs& inputs,
   p.causal = config.causal;
   p.compute = config.compute;
   p.path = config.path;
+  p.dropout = config.dropout;
   p.chunk = config.chunk;
   set_sizes(check, p);
   const std::int64_t width = std::max<std::int64_t>(p.d, 1);

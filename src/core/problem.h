@@ -26,6 +26,7 @@ struct Problem {
   Causal causal = Causal::kNone;
   DType compute = DType::kF32;
   Path path = Path::kAuto;
+  Dropout dropout = {};
   bool d_bias = false;  // backward: the gradient of the bias is wanted
   std::int64_t chunk = 0;
   // n and m are those of the longest sequence.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/dropout.h"
 #include "core/problem.h"
 
 namespace polyattn {
@@ -22,6 +23,7 @@ struct Row {
   std::vector<double> weight;     // before the divisor
   std::vector<double> attention;  // A_ij
   std::vector<double> slope;      // derivative of the weight / divisor
+  std::vector<double> kept;       // what dropout multiplies A_ij by
   RowState state;
 };
 
@@ -102,6 +104,7 @@ void find_row(const Problem& p, Place at, Row& row) {
   row.weight.clear();
   row.attention.clear();
   row.slope.clear();
+  row.kept.clear();
   row.state = {};
   if (row.key.empty()) return;
   // A sigmoid's log n is in the shift, hence n = 1 (log n = 0) in its weight.
@@ -114,6 +117,9 @@ void find_row(const Problem& p, Place at, Row& row) {
     const double x = row.score[j] - row.state.shift;
     row.attention.push_back(row.state.scale * row.weight[j]);
     row.slope.push_back(row.state.scale * p.activation.weight_derivative(x, 1));
+    const bool dropped =
+        p.dropout.p > 0 && is_dropped(p.dropout, at.b, at.h, at.i, row.key[j]);
+    row.kept.push_back(dropped ? 0 : kept_factor(p.dropout));
   }
 }
 
@@ -147,7 +153,8 @@ std::int64_t write_output(const Problem& p, Place at, const Row& row,
     double sum = 0;
     for (std::size_t j = 0; j < row.key.size(); ++j) {
       const std::int64_t v = key_offset(p, p.in.v.stride, at, row.key[j]);
-      sum += row.attention[j] * load_element(p.in.v.data, p.in.v.dtype, v + c);
+      sum += row.kept[j] * row.attention[j] *
+             load_element(p.in.v.data, p.in.v.dtype, v + c);
     }
     store_element(o.data, o.dtype, offset + c, sum);
     if (!std::isfinite(load_element(o.data, o.dtype, offset + c))) ++non_finite;
@@ -258,9 +265,9 @@ void reference_backward(const AttentionInputs& inputs,
     const std::int64_t q_row = query_offset(p, inputs.q.stride, at);
     const std::int64_t d_o_row = query_offset(p, d_o.stride, at);
     std::vector<double> d_a;
-    for (const std::int64_t j : row.key) {
-      d_a.push_back(
-          dot(d_o, d_o_row, inputs.v, key_offset(p, inputs.v.stride, at, j)));
+    for (std::size_t x = 0; x < row.key.size(); ++x) {
+      const std::int64_t v = key_offset(p, inputs.v.stride, at, row.key[x]);
+      d_a.push_back(row.kept[x] * dot(d_o, d_o_row, inputs.v, v));
     }
     const std::vector<double> d_s = score_gradient(p.activation, row, d_a);
     for (std::size_t x = 0; x < row.key.size(); ++x) {
@@ -269,7 +276,8 @@ void reference_backward(const AttentionInputs& inputs,
              key_offset(p, inputs.k.stride, at, j));
       dk.add(key_offset(p, dk.stride, at, j), p.scale * d_s[x], inputs.q,
              q_row);
-      dv.add(key_offset(p, dv.stride, at, j), row.attention[x], d_o, d_o_row);
+      dv.add(key_offset(p, dv.stride, at, j), row.kept[x] * row.attention[x],
+             d_o, d_o_row);
       if (inputs.bias) {
         const std::int64_t offset =
             broadcast_offset(d_bias.size, d_bias.stride, at.b, at.h, at.i, j);

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dropout.h"
 #include "core/problem.h"
 
 namespace polyattn::test {
@@ -140,6 +141,7 @@ WeightBound sigmoid_bound(const Activation& f, double x, double error,
 struct Key {
   std::int64_t j;
   double score, score_error;
+  double kept;  // what dropout multiplies the weight by
   WeightBound weight;
 };
 
@@ -286,6 +288,16 @@ class Bounds {
     return bias != -kInf;
   }
 
+  // The factor of the weights that are kept, here and in the reference.
+  double kept_roundings() const { return p_.dropout.p > 0 ? 4 : 0; }
+
+  double kept(const Row& row, std::int64_t j) const {
+    if (p_.dropout.p == 0) return 1;
+    return is_dropped(p_.dropout, row.b, row.h, row.i, j)
+               ? 0
+               : kept_factor(p_.dropout);
+  }
+
   // D products, and three roundings: scale, q times scale, the bias added.
   void find_scores(Row& row) {
     const double* q = query_row(q_, row);
@@ -296,7 +308,7 @@ class Bounds {
       double bias = 0;
       if (!seen(row, j, bias)) continue;
       const Dot dot(q, key_row(k_, row, j), p_.d);
-      Key key{j, p_.scale * dot.value + bias, 0, {}};
+      Key key{j, p_.scale * dot.value + bias, 0, kept(row, j), {}};
       key.score_error = size * dot.absolute * roundings +
                         std::fabs(bias) * (3 * r_.u + r_.in) +
                         r_.tiny * (1 + dot.y_absolute);
@@ -379,12 +391,14 @@ class Bounds {
   void forward(const Row& row) {
     double* error = query_row(o_error_, row);
     const double* o = query_row(o_, row);
-    const double products = (row.n() + 1 + key_blocks_) * r_.u + r_.in;
+    const double products =
+        (row.n() + 1 + key_blocks_ + kept_roundings()) * r_.u + r_.in;
     const double scale = row.c_error + kScaleRoundings * r_.u;
     for (const Key& key : row.keys) {
       const double* v = key_row(v_, row, key.j);
-      const double factor = row.far_c() * (key.weight.w_error +
-                                           std::fabs(key.weight.w) * products);
+      const double factor =
+          row.far_c() * key.kept *
+          (key.weight.w_error + std::fabs(key.weight.w) * products);
       for (std::int64_t c = 0; c < p_.e; ++c)
         error[c] += factor * std::fabs(v[c]);
     }
@@ -424,10 +438,12 @@ class Bounds {
     const Dot dot(query_row(d_o_, row), key_row(v_, row, key.j), p_.e);
     const WeightBound& w = key.weight;
     const double sign = sum() ? (w.w > 0) - (w.w < 0) : 0;
-    const double h = row.c * dot.value - sign * pull.value;
-    double h_error = row.far_c() * dot.absolute *
+    const double c = row.c * key.kept, far_c = row.far_c() * key.kept;
+    const double h = c * dot.value - sign * pull.value;
+    double h_error = far_c * dot.absolute *
                          ((static_cast<double>(p_.e) + 2) * r_.u + 2 * r_.in) +
-                     row.c * std::fabs(dot.value) * (row.c_error + 2 * r_.u) +
+                     c * std::fabs(dot.value) *
+                         (row.c_error + (2 + kept_roundings()) * r_.u) +
                      pull.error + r_.u * std::fabs(h) + r_.tiny;
     if (std::fabs(w.w) <= w.w_error) h_error += 2 * std::fabs(pull.value);
     return {w.dw * h, w.dw_error * (std::fabs(h) + h_error) +
@@ -456,9 +472,10 @@ class Bounds {
         dk_error[c] += size * k_factor * std::fabs(q[c]) + r_.tiny;
       }
       const double v_factor =
-          row.far_c() *
+          row.far_c() * key.kept *
           (key.weight.w_error +
-           std::fabs(key.weight.w) * (row.c_error + rows + 3 * r_.u + r_.in));
+           std::fabs(key.weight.w) *
+               (row.c_error + rows + (3 + kept_roundings()) * r_.u + r_.in));
       for (std::int64_t c = 0; c < p_.e; ++c)
         dv_error[c] += v_factor * std::fabs(d_o[c]) + r_.tiny;
       if (p_.in.bias)

@@ -74,6 +74,7 @@ std::vector<Case> awkward_cases(int formula) {
     c.formula = kFormulas[formula];
     c.dtype = kTypes[(turn / 3) % 8].dtype;
     c.compute = kTypes[(turn / 3) % 8].compute;
+    if (turn % 4 == 1) c.dropout = 0.3;
     list.push_back(c);
   }
   return list;
@@ -95,6 +96,7 @@ std::vector<Case> structure_cases(int formula) {
       Case c = with_structure(small_case(turn), structure, turn);
       c.formula = kFormulas[formula];
       c.dtype = types.dtype, c.compute = types.compute;
+      if (turn % 3 == 1) c.dropout = 0.3;
       cases.push_back(c);
     }
   }

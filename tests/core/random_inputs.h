@@ -60,6 +60,7 @@ struct Case {
   std::uint64_t seed = 1;
   Path path = Path::kDense;
   std::int64_t chunk = 0;
+  double dropout = 0;
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -71,7 +72,7 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << " in " << name_of(c.compute) << " magnitude=" << c.magnitude
        << " scale=" << c.scale.value_or(0) << (c.strided ? " strided" : "")
        << " seed=" << c.seed << " path=" << static_cast<int>(c.path)
-       << " chunk=" << c.chunk;
+       << " chunk=" << c.chunk << " dropout=" << c.dropout;
   for (std::size_t b = 0; b < c.q_lengths.size(); ++b) {
     *out << (b == 0 ? " ragged " : ",") << c.q_lengths[b] << 'x'
          << c.k_lengths[b];
@@ -191,7 +192,8 @@ class Instance {
             .causal = case_.causal,
             .compute = case_.compute,
             .path = case_.path,
-            .chunk = case_.chunk};
+            .chunk = case_.chunk,
+            .dropout = {.p = case_.dropout, .seed = 0x123456789 * case_.seed}};
   }
 
   Outputs outputs(DType dtype) const {

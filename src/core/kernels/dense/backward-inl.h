@@ -8,7 +8,9 @@
 //     for each block of keys that the last row may see
 //       for each strip of queries
 //         s[keys, W] = k q,  g[keys, W] = v do        scores, gradients of A
+//         dropout: g = 0 where a weight goes
 //         s, g = weight(s), weight'(s) (g - sign(w) delta)     in place
+//         dropout: s = 0 where a weight goes
 //         dq[D, W] += k^T g                           along the keys
 //         d_bias += g
 //       dv[keys, E] += s do,  dk[keys, D] += g q      along the queries
@@ -28,6 +30,7 @@
 
 #include "core/kernels/dense/backward_sums-inl.h"
 #include "core/kernels/dense/bias_sums-inl.h"
+#include "core/kernels/dense/dropout-inl.h"
 #include "core/kernels/dense/grads-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
@@ -51,6 +54,7 @@ class BackwardTile {
         scratch_(scratch),
         sums_(sums),
         storage_(storage),
+        dropper_(call.p),
         part_(call.plan.bias.part_of(pair, p_.kv_heads)),
         masked_(p_.in.mask || p_.in.bias),
         b_(pair / p_.kv_heads),
@@ -99,11 +103,12 @@ class BackwardTile {
 
   void LoadRows() {
     const double gain = call_.params.gain;
+    const double factor = gain * dropper_.factor();
     for (std::int64_t r = 0; r < strips() * kW; ++r) {
       RowState row{};
       if (r < rows_) row = call_.in.rows[p_.row_index(b_, h_, begin_ + r)];
       scratch_.shift[r] = static_cast<T>(row.shift * call_.params.score_factor);
-      scratch_.scale[r] = static_cast<T>(row.scale * gain);
+      scratch_.scale[r] = static_cast<T>(row.scale * factor);
       scratch_.delta[r] = 0;
       if (!call_.params.sum || r >= rows_) continue;
       const double pull = row.scale * std::abs(gain);
@@ -222,7 +227,14 @@ class BackwardTile {
                                      .c = grads,
                                      .ldc = scratch_.ld},
                                     false);
+    if (dropper_.on()) {
+      dropper_.template Find<NV>({b_, h_, i, strip_rows(s), j, seen},
+                                 scratch_.dropped);
+      ZeroDropped<NV>(scratch_.dropped, seen, grads, scratch_.ld);
+    }
     ElementWise(s, j, seen);
+    if (dropper_.on())
+      ZeroDropped<NV>(scratch_.dropped, seen, weights, scratch_.ld);
     for (std::int64_t r = seen; r < count; ++r) {
       std::fill_n(weights + r * scratch_.ld, kW, T{0});
       std::fill_n(grads + r * scratch_.ld, kW, T{0});
@@ -291,6 +303,7 @@ class BackwardTile {
   const BackwardScratch<T>& scratch_;
   const Accumulators<T>& sums_;
   const BackwardStorage<T>& storage_;
+  const Dropper<T> dropper_;
   const std::int64_t part_;
   const bool masked_;
   const std::int64_t b_, g_;

@@ -9,6 +9,7 @@
 //       s[keys, W] = k q                   the product along D
 //       softmax: move the running maximum; rescale o and the sums if it moved
 //       s = weight(s), bias and causal mask applied; add up |w| and statistics
+//       dropout: s = 0 where a weight goes
 //       o[E, W] += v^T s                   the product along the keys
 //   for each row: scale from its sum or its number of keys; write o * scale
 //
@@ -27,6 +28,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/kernels/dense/dropout-inl.h"
 #include "core/kernels/dense/weights-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
@@ -76,6 +78,7 @@ class ForwardBlock {
         panels_(panels),
         scratch_(scratch),
         params_(make_weight_params<T>(p.activation)),
+        dropper_(p),
         masked_(p.in.mask || p.in.bias),
         stats_(!results.stats.empty()),
         counts_(masked_ || stats_ || params_.sum) {}
@@ -222,6 +225,11 @@ class ForwardBlock {
                                    .power = at_once ? params_.degree : 1},
                                   false, &ahead_);
     if (!at_once) Weights(s, j, clean, count);
+    if (dropper_.on()) {
+      dropper_.template Find<NV>(
+          {b_, h_, begin_ + s * kW, strip_rows(s), j, count}, scratch_.bias);
+      ZeroDropped<NV>(scratch_.bias, count, scratch_.weights, kW);
+    }
     Rows<NV, Walk::kDownColumns, T>(p_.e, count,
                                     {.a = v.data,
                                      .lda = v.ld,
@@ -289,6 +297,8 @@ class ForwardBlock {
     scratch_.shift[row] = shift[0];
     for (std::int64_t lane = 0; lane < kW && counts_; ++lane)
       AddLane(sums, lane, scratch_.sums[row]);
+    if (dropper_.on())
+      dropper_.ZeroRow({b_, h_, begin_ + row, 1, j, count}, scratch_.weights);
     AddRows(scratch_.weights, v, count, p_.e, o);
   }
 
@@ -385,7 +395,7 @@ class ForwardBlock {
     if (stats_ && n > 0) add_row(params_, sums, row, total);
     if (!results_.rows.empty())
       results_.rows[p_.row_index(b_, h_, begin_ + i)] = row;
-    return static_cast<T>(row.scale * params_.gain);
+    return static_cast<T>(row.scale * params_.gain * dropper_.factor());
   }
 
   const Problem& p_;
@@ -394,6 +404,7 @@ class ForwardBlock {
   const PanelStorage<T>& panels_;
   const ForwardScratch<T>& scratch_;
   const WeightParams<T> params_;
+  const Dropper<T> dropper_;
   const bool masked_, stats_;
   const bool counts_;                   // sums over the keys are wanted
   double full_n_ = 0, full_scale_ = 0;  // of a row that sees all keys
