@@ -4,7 +4,11 @@
 #include "polyattn/torch/attention.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/library.h>
+
+#include <mutex>
+#include <utility>
 
 #include "polyattn/target.h"
 #include "torch/call.h"
@@ -30,9 +34,21 @@ bool is_fused(const Call& call) {
                      type == at::kBFloat16 || type == at::kHalf;
   const bool here = call.q.is_cpu() || call.q.is_meta();
   const bool linear = call.config.activation.divisor != Divisor::kSum;
-  return known && here && call.dropout == 0 &&
-         (!wants_gradient(call.bias) || is_plain(call)) &&
+  const bool plain_alone = call.dropout > 0 || wants_gradient(call.bias);
+  const bool dense = call.dropout == 0 || call.config.path != Path::kLinear;
+  return known && here && dense && (!plain_alone || is_plain(call)) &&
          (linear || !wants_gradient(call.coefficients));
+}
+
+// The same with a seed for the weights that are dropped, from torch's default
+// generator.
+Call with_seed(Call call) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  call.config.dropout = {
+      .p = std::exchange(call.dropout, 0),
+      .seed = at::check_generator<at::CPUGeneratorImpl>(generator)->random64()};
+  return call;
 }
 
 // In torch ops. The kernels' device and types have a planner for what is left
@@ -155,7 +171,10 @@ auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
 }  // namespace
 
 FusedResults evaluate(const Call& call, bool norms) {
-  if (is_fused(call)) return fused_forward(call, norms);
+  if (is_fused(call)) {
+    return call.dropout > 0 ? fused_forward(with_seed(call), norms)
+                            : fused_forward(call, norms);
+  }
   FusedResults results{composed(call), {}, {}};
   if (norms) results.norms = composed_norms(call, results.o.detach());
   return results;

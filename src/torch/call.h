@@ -21,8 +21,9 @@ struct Call {
   at::Tensor mask = {};          // bool
   at::Tensor bias = {};          // floating point
   at::Tensor coefficients = {};  // [P + 1], [H, P + 1] or undefined
-  AttentionConfig config = {};   // with a scale
-  double dropout = 0;
+  // With a scale. Its dropout is what has been drawn, for the kernels.
+  AttentionConfig config = {};
+  double dropout = 0;                      // asked for, and not yet drawn
   std::vector<std::int64_t> leading = {};  // sizes of the output before N, E
   // Of a packed batch, as AttentionInputs has them: B is 1 then.
   std::vector<std::int64_t> q_offsets = {}, k_offsets = {};

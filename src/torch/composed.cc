@@ -1,8 +1,11 @@
 #include "torch/composed.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <limits>
+
+#include "core/dropout.h"
 
 namespace polyattn {
 namespace {
@@ -195,6 +198,25 @@ at::Tensor by_sequence(const Call& call) {
   return at::cat(outputs, 2);
 }
 
+// What the kernels multiply each weight [B, H, N, M] by: 0 or 1/(1 - p).
+at::Tensor kept_weights(const Call& call, at::IntArrayRef size,
+                        const at::TensorOptions& options) {
+  const Dropout& dropout = call.config.dropout;
+  const double factor = kept_factor(dropout);
+  const at::Tensor kept = at::empty(size, at::kDouble);
+  auto* const to = kept.data_ptr<double>();
+  const std::int64_t heads = size[1], n = size[2], m = size[3];
+  at::parallel_for(0, size[0] * heads * n, 1, [&](auto begin, auto end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t b = row / n / heads, h = row / n % heads;
+      for (std::int64_t j = 0; j < m; ++j) {
+        to[row * m + j] = is_dropped(dropout, b, h, row % n, j) ? 0 : factor;
+      }
+    }
+  });
+  return kept.to(options.dtype());
+}
+
 }  // namespace
 
 at::Tensor widened(const at::Tensor& t, std::int64_t heads) {
@@ -214,6 +236,8 @@ at::Tensor composed_attention(const Call& call) {
   const at::Tensor raw = raw_weights(call, scores);
   at::Tensor weights = raw * row_scale(call, scores, raw);
   if (call.dropout > 0) weights = at::dropout(weights, call.dropout, true);
+  if (call.config.dropout.p > 0)
+    weights = weights * kept_weights(call, weights.sizes(), weights.options());
   return at::matmul(weights, widened(call.v, call.q.size(1)))
       .to(call.q.scalar_type());
 }

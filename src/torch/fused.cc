@@ -17,13 +17,14 @@ using Backward = FusedGradients(const Call& call, const FusedOutputs& outputs,
 
 // From here on a formula is text: what goes through the dispatcher is flat.
 AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
-                          double scale, std::int64_t causal,
-                          std::int64_t path) {
+                          double scale, std::int64_t causal, std::int64_t path,
+                          double dropout, std::int64_t seed) {
   return {.activation = parse_activation(activation),
           .scale = scale,
           .causal = static_cast<Causal>(causal),
           .compute = compute_type(q),
-          .path = static_cast<Path>(path)};
+          .path = static_cast<Path>(path),
+          .dropout = {.p = dropout, .seed = static_cast<std::uint64_t>(seed)}};
 }
 
 template <Forward* forward>
@@ -31,11 +32,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
     const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const OptionalTensor& mask, const OptionalTensor& bias,
     const OptionalTensor& coefficients, c10::string_view activation,
-    double scale, std::int64_t causal, std::int64_t path, bool norms) {
+    double scale, std::int64_t causal, std::int64_t path, double dropout,
+    std::int64_t seed, bool norms) {
   const FusedResults results =
       forward({q, k, v, mask.value_or(at::Tensor()),
                bias.value_or(at::Tensor()), coefficients.value_or(at::Tensor()),
-               config_of(q, activation, scale, causal, path)},
+               config_of(q, activation, scale, causal, path, dropout, seed)},
               norms);
   return {results.o, results.rows, results.norms};
 }
@@ -47,11 +49,12 @@ backward_op(const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
             const OptionalTensor& bias, const OptionalTensor& coefficients,
             const at::Tensor& o, const at::Tensor& rows,
             c10::string_view activation, double scale, std::int64_t causal,
-            std::int64_t path, Wanted wanted) {
+            std::int64_t path, double dropout, std::int64_t seed,
+            Wanted wanted) {
   const auto [dq, dk, dv, dc, d_bias] = backward(
       {q, k, v, mask.value_or(at::Tensor()), bias.value_or(at::Tensor()),
        coefficients.value_or(at::Tensor()),
-       config_of(q, activation, scale, causal, path)},
+       config_of(q, activation, scale, causal, path, dropout, seed)},
       {d_o, o, rows}, wanted);
   return {dq, dk, dv, dc, d_bias};
 }
@@ -73,7 +76,7 @@ FusedResults dispatch_forward(const Call& call, bool norms) {
       call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
       if_defined(call.coefficients), c.activation.to_string(), *c.scale,
       static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
-      norms);
+      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed), norms);
   return {o, rows, statistics};
 }
 
@@ -83,12 +86,12 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
   static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
       "polyattn::_fused_backward");
   const AttentionConfig& c = call.config;
-  auto [dq, dk, dv, dc, d_bias] =
-      op.call(outputs.d_o, call.q, call.k, call.v, if_defined(call.mask),
-              if_defined(call.bias), if_defined(call.coefficients), outputs.o,
-              outputs.rows, c.activation.to_string(), *c.scale,
-              static_cast<std::int64_t>(c.causal),
-              static_cast<std::int64_t>(c.path), wanted);
+  auto [dq, dk, dv, dc, d_bias] = op.call(
+      outputs.d_o, call.q, call.k, call.v, if_defined(call.mask),
+      if_defined(call.bias), if_defined(call.coefficients), outputs.o,
+      outputs.rows, c.activation.to_string(), *c.scale,
+      static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
+      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed), wanted);
   return {dq, dk, dv, dc, d_bias};
 }
 

@@ -103,6 +103,7 @@ std::vector<Part> parts_of(const Call& call) {
               h,
               count,
               group};
+    part.call.config.dropout.first_head = h;
     if (c.defined()) {
       Activation& own = part.call.config.activation;
       own = with_coefficients(own, by_head ? c[h] : c);

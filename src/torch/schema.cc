@@ -50,13 +50,13 @@ TORCH_LIBRARY(polyattn, m) {
   m.def(
       "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? mask, "
       "Tensor? bias, Tensor? coefficients, str activation, float scale, "
-      "int causal, int path, bool norms) "
+      "int causal, int path, float dropout_p, int seed, bool norms) "
       "-> (Tensor o, Tensor rows, Tensor norms)");
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
       "Tensor? mask, Tensor? bias, Tensor? coefficients, Tensor o, "
       "Tensor rows, str activation, float scale, int causal, int path, "
-      "bool[5] wanted) "
+      "float dropout_p, int seed, bool[5] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients, "
       "Tensor d_bias)");
 

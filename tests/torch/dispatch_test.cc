@@ -96,6 +96,8 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                                                   0.5,
                                                   std::int64_t{0},
                                                   std::int64_t{0},
+                                                  0.0,
+                                                  std::int64_t{0},
                                                   false});
   const at::Tensor o = got[0].toTensor();
   expect_same_bits("o", o, want);
@@ -118,6 +120,8 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                       "x^3/sqrt(N)",
                       0.5,
                       std::int64_t{0},
+                      std::int64_t{0},
+                      0.0,
                       std::int64_t{0},
                       c10::List<bool>({true, true, true, false, false})});
   expect_same_bits("dq", gradients[0].toTensor(), in.q.grad());

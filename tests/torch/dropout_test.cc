@@ -164,6 +164,52 @@ TEST(Dropout, GradientIsThatOfTheSameDraw) {
   }
 }
 
+// The derivatives of the gradients, too, and by the coefficients, of which each
+// head may have its own.
+TEST(Dropout, HigherDerivativesAreThoseOfTheSameDraw) {
+  constexpr double kP = 0.4;
+  for (const std::vector<std::int64_t>& size :
+       std::vector<std::vector<std::int64_t>>{{3}, {2, 3}}) {
+    const Inputs in;
+    const std::vector<at::Tensor> t = {leaf(in.q), leaf(in.k), leaf(in.v),
+                                       leaf(Random(13).normal(size))};
+    const Options options = options_for("1 + x + x^2/2", kP).coefficients(t[3]);
+    torch::manual_seed(14);
+    const at::Tensor o = attention(t[0], t[1], t[2], options);
+    const at::Tensor kept = o.detach().ne(0).to(at::kDouble) / (1 - kP);
+    const at::Tensor a =
+        test::eager_weights(test::eager_scores(t[0], t[1], options), options);
+    const at::Tensor want = at::matmul(a * kept, t[2]);
+    const at::Tensor d_o = leaf(Random(12).normal(o.sizes()));
+    std::vector<at::Tensor> by = t, weights;
+    by.push_back(d_o);
+    for (const at::Tensor& each : t) {
+      weights.push_back(Random(15).normal(each.sizes()));
+    }
+    const auto first = test::gradients({o}, t, {d_o}, true);
+    const auto want_first = test::gradients({want}, t, {d_o}, true);
+    const auto second = test::gradients(first, by, weights);
+    const auto want_second = test::gradients(want_first, by, weights);
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      expect_near("first", first[i], want_first[i]);
+    }
+    for (std::size_t i = 0; i < by.size(); ++i) {
+      expect_near("second", second[i], want_second[i]);
+    }
+  }
+}
+
+TEST(Dropout, KeepsTheSameWhetherHeadsAreComputedApart) {
+  const Inputs in;
+  const at::Tensor c = Random(13).normal({3});
+  const auto run = [&](const at::Tensor& coefficients) {
+    torch::manual_seed(16);
+    return attention(in.q, in.k, in.v,
+                     options_for("x^2", 0.5).coefficients(coefficients));
+  };
+  expect_same_bits("o", run(c.expand({2, 3})), run(c));
+}
+
 TEST(Dropout, KeepsTheTypeAndHidesTheSameKeys) {
   for (const at::ScalarType type :
        {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {

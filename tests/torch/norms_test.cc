@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "polyattn/torch/attention.h"
+#include "torch/call.h"
+#include "torch/composed.h"
 #include "torch/eager.h"
 #include "torch/tensors.h"
 
@@ -47,19 +49,22 @@ struct Inputs {
   at::Tensor v = Random(3).normal({2, 2, 6, 2});
 };
 
+void expect_right(const Options& options, const AttentionNorms& norms) {
+  const Inputs in;
+  const auto scores = test::eager_scores(in.q, in.k, options);
+  expect_near("weight", norms.weight,
+              test::eager_weights(scores, options).square().sum({2, 3}).sqrt());
+  expect_near("jacobian", norms.jacobian, jacobian_norm(scores, options));
+  expect_near("score", norms.max_abs_score,
+              scores.s.abs().masked_fill(~scores.seen, 0).amax({2, 3}));
+  EXPECT_EQ(norms.non_finite.scalar_type(), at::kLong);
+  expect_same_bits("non-finite", norms.non_finite,
+                   at::zeros({2, 4}, at::kLong));
+}
+
 void expect_right(const Options& options) {
   const Inputs in;
-  const AttentionWithNorms got =
-      attention_with_norms(in.q, in.k, in.v, options);
-  const auto scores = test::eager_scores(in.q, in.k, options);
-  expect_near("weight", got.norms.weight,
-              test::eager_weights(scores, options).square().sum({2, 3}).sqrt());
-  expect_near("jacobian", got.norms.jacobian, jacobian_norm(scores, options));
-  expect_near("score", got.norms.max_abs_score,
-              scores.s.abs().masked_fill(~scores.seen, 0).amax({2, 3}));
-  EXPECT_EQ(got.norms.non_finite.scalar_type(), at::kLong);
-  expect_same_bits("non-finite", got.norms.non_finite,
-                   at::zeros({2, 4}, at::kLong));
+  expect_right(options, attention_with_norms(in.q, in.k, in.v, options).norms);
 }
 
 std::vector<Options> structures(const std::string& formula) {
@@ -87,10 +92,21 @@ TEST_P(Norms, OfTheKernels) {
   }
 }
 
-// Dropout goes by the composed definition; norms are those before dropout.
-TEST_P(Norms, OfTheComposedDefinition) {
+TEST_P(Norms, AreThoseBeforeDropout) {
   for (const Options& options : structures(GetParam()))
     expect_right(Options(options).dropout(0.5));
+}
+
+TEST_P(Norms, OfTheComposedDefinition) {
+  const Inputs in;
+  for (const Options& options : structures(GetParam())) {
+    const Call call = make_call(in.q, in.k, in.v, options);
+    const at::Tensor norms = composed_norms(call, composed_attention(call));
+    expect_right(
+        options,
+        {norms.select(2, 0).sqrt(), norms.select(2, 1).clamp_min(0).sqrt(),
+         norms.select(2, 2), norms.select(2, 3).to(at::kLong)});
+  }
 }
 
 // A row of one key has A = 1 or -1 whatever its score is: the Jacobian of
@@ -179,7 +195,7 @@ TEST(NonFiniteOutputs, AreCounted) {
   Inputs in;
   in.v[1][0][2][1] = std::numeric_limits<double>::quiet_NaN();
   in.v[0][1][0][0] = std::numeric_limits<double>::infinity();
-  for (const double dropout : {0.0, 1e-12}) {  // kernels, composed
+  for (const double dropout : {0.0, 1e-12}) {
     const auto norms =
         attention_with_norms(in.q, in.k, in.v,
                              Options().gqa(true).dropout(dropout))

@@ -10,8 +10,8 @@
 //
 // On the CPU, floats of 16, 32 and 64 bits go through the kernels of the core;
 // everything else through the same definition in torch ops: other devices,
-// dropout, derivatives of the second order and beyond, and under a compiler or
-// transform of torch a bias that wants a gradient. That takes an N x M matrix
+// derivatives of the second order and beyond, and under a compiler or transform
+// of torch dropout and a bias that wants a gradient. That takes an N x M matrix
 // of memory.
 //
 // Errors throw c10::Error with a message that begins with [attention].
@@ -44,7 +44,8 @@ struct AttentionOptions {
   TORCH_ARG(c10::optional<at::Tensor>, bias) = c10::nullopt;
 
   // The probability with which a weight is set to zero, the rest being divided
-  // by 1 - dropout. Drawn from torch's default generator.
+  // by 1 - dropout. Which ones follows from a number that is drawn from torch's
+  // default generator.
   TORCH_ARG(double, dropout) = 0;
 
   // causal(true) is Causal::kFirst, as in scaled_dot_product_attention; a mask

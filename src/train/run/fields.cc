@@ -152,7 +152,7 @@ constexpr Field kFields[] = {
     {"model", "dropout", kModel<&ModelConfig::dropout>,
      "dropout of embedding, attention output and mlp", kRate},
     {"model", "attention_dropout", kModel<&ModelConfig::attention_dropout>,
-     "dropout of the attention weights; takes memory of N x N", kRate},
+     "dropout of the attention weights", kRate},
     {"model", "drop_path", kModel<&ModelConfig::drop_path>,
      "share of branches dropped in the last block", kRate},
     {"model", "tied", kModel<&ModelConfig::tied>,
