@@ -122,6 +122,7 @@ AttentionStats add_stats(std::span<const AttentionStats> parts) {
 BackwardPlan plan_backward(const Problem& p, int strip) {
   constexpr std::int64_t kWantedTiles = 16;
   constexpr std::int64_t kSlotBytes = 32 << 20;
+  constexpr std::int64_t kMostTasks = 64;
   const auto element = static_cast<std::int64_t>(size_of(p.compute));
   const std::int64_t group = p.kv_heads > 0 ? p.heads / p.kv_heads : 0;
   const std::int64_t rows = group * p.n;
@@ -130,7 +131,6 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   plan.copy_k = needs_copy(p.in.k, p.compute);
   plan.copy_v = needs_copy(p.in.v, p.compute);
   plan.panels = plan_shared_panels(p, strip);
-  plan.q_block = round_down(64, strip);
   plan.k_block = std::min<std::int64_t>(120, std::max<std::int64_t>(p.m, 1));
   const std::int64_t shorter = std::min(p.n, p.m);
   const std::int64_t least = shorter < 1024 ? 128 : shorter < 4096 ? 256 : 512;
@@ -143,6 +143,13 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
                                          ceil_div(kWantedTiles, apart));
   plan.q_chunk = ceil_div(ceil_div(p.n, plan.chunks), strip) * strip;
   plan.k_chunk = ceil_div(p.m, plan.chunks);
+  // A last block of one strip would read and write all of dk and dv for it.
+  plan.q_step = round_down(64, strip);
+  const std::int64_t queries = std::min(plan.q_chunk, p.n);
+  const std::int64_t last = queries % plan.q_step;
+  const bool joins = queries > plan.q_step && last > 0 && last <= strip;
+  plan.q_block = plan.q_step + (joins ? strip : 0);
+  plan.lines = std::max<std::int64_t>(plan.all_lines() / kMostTasks, 1);
   const std::int64_t slot = element * (rows * p.d + p.m * (p.d + p.e));
   plan.pairs_at_once = std::clamp<std::int64_t>(
       kSlotBytes / std::max<std::int64_t>(slot, 1), 1, pairs);

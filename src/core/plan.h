@@ -197,12 +197,15 @@ struct BackwardPlan {
   std::int64_t chunks;         // along both sides of the grid; also the rounds
   std::int64_t q_chunk;        // queries of a tile, in each head of the group
   std::int64_t k_chunk;        // keys of a tile
-  std::int64_t q_block;        // queries that are worked on together
+  std::int64_t q_step;         // queries that are worked on together
+  std::int64_t q_block;        // the same of the last ones: a few more at most
   std::int64_t k_block;        // keys that are worked on together
   std::int64_t pairs_at_once;  // pairs that have accumulators
   bool copy_k, copy_v;         // as in ForwardPlan
   SharedPanels panels;
   BiasPlan bias;
+  std::int64_t lines;  // of pairs in a task, where chunks is 1
+  std::int64_t all_lines() const { return bias.families * bias.parts; }
   std::int64_t lanes() const { return strip / 2; }
   std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }
 };

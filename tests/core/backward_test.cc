@@ -93,7 +93,7 @@ TEST_P(Backward, BiasThatManyShare) {
            .m = 35,
            .formula = formula(),
            .bias = bias};
-    if (turn % 3 == GetParam() % 3) c.batch = 72, c.n = 5, c.m = 7;
+    if (turn % 3 == GetParam() % 3) c.batch = 144, c.n = 5, c.m = 7;
     if (turn % 7 == (GetParam() + 1) % 7 && !light())
       c.batch = 2, c.n = 300, c.m = 270, c.causal = Causal::kLast;
     ++turn;

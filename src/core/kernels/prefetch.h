@@ -66,7 +66,7 @@ class Prefetcher {
     if (--r.rows == 0) ++at_;
   }
 
-  std::array<Region, 4> regions_{};
+  std::array<Region, 8> regions_{};
   std::size_t count_ = 0, at_ = 0;
   std::int64_t byte_ = 0, lines_ = 0, per_step_ = 0;
 };

@@ -34,6 +34,7 @@
 #include "core/kernels/dense/grads-inl.h"
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
+#include "core/kernels/prefetch.h"
 #include "core/kernels/tile-inl.h"
 #include "core/plan.h"
 #include "hwy/highway.h"
@@ -61,7 +62,10 @@ class BackwardTile {
         g_(pair % p_.kv_heads),
         seq_(p_.sequence(b_)) {}
 
-  void Run(std::int64_t q_chunk, std::int64_t k_chunk) {
+  // `next` takes its steps meanwhile.
+  void Run(std::int64_t q_chunk, std::int64_t k_chunk,
+           const Prefetcher& next = {}) {
+    next_ = next;
     const Range q = ChunkRange(q_chunk, call_.plan.q_chunk, seq_.n);
     const Range k = ChunkRange(k_chunk, call_.plan.k_chunk, seq_.m);
     if (q.empty() || k.empty()) return;
@@ -69,8 +73,9 @@ class BackwardTile {
     for (std::int64_t member = 0; member < group; ++member) {
       member_ = member;
       h_ = g_ * group + member;
-      for (begin_ = q.begin; begin_ < q.end; begin_ += call_.plan.q_block) {
-        rows_ = std::min(call_.plan.q_block, q.end - begin_);
+      for (begin_ = q.begin; begin_ < q.end; begin_ += rows_) {
+        rows_ = q.end - begin_;
+        if (rows_ > call_.plan.q_block) rows_ = call_.plan.q_step;
         QueryBlock(k);
       }
     }
@@ -217,7 +222,7 @@ class BackwardTile {
                                    .ldb = kW,
                                    .c = weights,
                                    .ldc = scratch_.ld},
-                                  false);
+                                  false, &next_);
     if (call_.score_grads())
       Rows<NV, Walk::kAlongRows, T>(seen, p_.e,
                                     {.a = v.data,
@@ -226,7 +231,7 @@ class BackwardTile {
                                      .ldb = kW,
                                      .c = grads,
                                      .ldc = scratch_.ld},
-                                    false);
+                                    false, &next_);
     if (dropper_.on()) {
       dropper_.template Find<NV>({b_, h_, i, strip_rows(s), j, seen},
                                  scratch_.dropped);
@@ -247,7 +252,7 @@ class BackwardTile {
                                        .ldb = scratch_.ld,
                                        .c = DqStrip(s),
                                        .ldc = kW},
-                                      true);
+                                      true, &next_);
     if (call_.out.d_bias)
       AddScoreGrads<NV>(ScoreGrads<T>{grads, scratch_.ld, seen, strip_rows(s)},
                         call_.plan.bias.keys == 1, BiasPanel(s, j));
@@ -309,24 +314,90 @@ class BackwardTile {
   const std::int64_t b_, g_;
   const Sequence seq_;
   std::int64_t member_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
+  Prefetcher next_;  // fetches for the next pair, during products
 };
+
+// The pairs that one task of RunWholePairs takes, in their order: a few lines,
+// each of the pairs that add to one part of one family's bias.
+class PairsOfTask {
+ public:
+  PairsOfTask(const BackwardPlan& plan, std::int64_t kv_heads,
+              std::int64_t task)
+      : plan_(&plan.bias),
+        kv_heads_(kv_heads),
+        line_(task * plan.lines),
+        end_(std::min(line_ + plan.lines, plan.all_lines())),
+        member_(line_ % plan_->parts) {
+    Settle();
+  }
+
+  bool done() const { return line_ >= end_; }
+  std::int64_t pair() const {
+    return plan_->pair_of(line_ / plan_->parts, member_, kv_heads_);
+  }
+  PairsOfTask next() const {
+    PairsOfTask after = *this;
+    after.member_ += plan_->parts;
+    after.Settle();
+    return after;
+  }
+
+ private:
+  void Settle() {
+    while (member_ >= plan_->members && line_ < end_)
+      member_ = ++line_ % plan_->parts;
+  }
+
+  const BiasPlan* plan_;
+  std::int64_t kv_heads_, line_, end_, member_;
+};
+
+// What a pair will read and write, to be fetched during the one before, if it
+// fits into the second-level cache beside that.
+template <typename T>
+Prefetcher PrefetchPair(const BackwardCall<T>& call, std::int64_t pair) {
+  constexpr std::int64_t kMostBytes = 384 * 1024;
+  const Problem& p = call.p;
+  const Sequence seq = p.sequence(pair / p.kv_heads);
+  const std::int64_t g = pair % p.kv_heads, group = p.heads / p.kv_heads;
+  const std::int64_t elements =
+      group * seq.n * (2 * p.d + p.e) + 2 * seq.m * (p.d + p.e);
+  Prefetcher next;
+  if (elements * static_cast<std::int64_t>(sizeof(T)) > kMostBytes) return next;
+  next.AddRows(p.in.k, seq.batch, g, seq.k_begin, seq.m);
+  next.AddRows(p.in.v, seq.batch, g, seq.k_begin, seq.m);
+  for (std::int64_t h = g * group; h < (g + 1) * group; ++h) {
+    next.AddRows(p.in.q, seq.batch, h, seq.q_begin, seq.n);
+    next.AddRows(call.in.d_o, seq.batch, h, seq.q_begin, seq.n);
+    if (call.out.dq)
+      next.AddRows(*call.out.dq, seq.batch, h, seq.q_begin, seq.n);
+  }
+  for (const auto& out : {call.out.dk, call.out.dv})
+    if (out) next.AddRows(*out, seq.batch, g, seq.k_begin, seq.m);
+  const std::int64_t strips = group * ceil_div(seq.n, call.plan.strip);
+  const std::int64_t k_blocks = ceil_div(seq.m, call.plan.k_block);
+  next.Spread(strips * (2 * seq.m + k_blocks * p.d) / kTileRows<kStripVectors>);
+  return next;
+}
 
 // Every pair by one worker, those that share sums of the bias one after the
 // other.
 template <typename T>
 void RunWholePairs(const BackwardCall<T>& call,
                    const BackwardStorage<T>& storage, Parallel& parallel) {
-  const BiasPlan& bias = call.plan.bias;
-  parallel.run(bias.families * bias.parts, [&](std::int64_t task, int worker) {
+  const BackwardPlan& plan = call.plan;
+  const std::int64_t tasks = ceil_div(plan.all_lines(), plan.lines);
+  parallel.run(tasks, [&](std::int64_t task, int worker) {
     const Accumulators<T> sums = storage.slots.of(worker);
     const BackwardScratch<T> scratch = storage.rooms.of(worker);
-    for (std::int64_t member = task % bias.parts; member < bias.members;
-         member += bias.parts) {
-      const std::int64_t pair =
-          bias.pair_of(task / bias.parts, member, call.p.kv_heads);
-      const PairSums<T> totals(call, sums, pair);
+    for (PairsOfTask at(plan, call.p.kv_heads, task); !at.done();
+         at = at.next()) {
+      const PairsOfTask after = at.next();
+      const PairSums<T> totals(call, sums, at.pair());
       totals.Clear(0);
-      BackwardTile<T>(call, scratch, sums, storage, pair).Run(0, 0);
+      BackwardTile<T>(call, scratch, sums, storage, at.pair())
+          .Run(0, 0,
+               after.done() ? Prefetcher() : PrefetchPair(call, after.pair()));
       totals.Write(0, {scratch.rows, scratch.row_width});
     }
   });
