@@ -171,8 +171,7 @@ void adjust_contrast(Image& image, double factor) {
     const std::uint8_t* pixel = image.pixels.data() + i * image.channels;
     sum += image.channels == 3 ? grey_of(pixel) : *pixel;
   }
-  const int mean = static_cast<int>(
-      static_cast<double>(sum) / static_cast<double>(count) + 0.5);
+  const auto mean = static_cast<int>((2 * sum + count) / (2 * count));
   const auto share = static_cast<float>(factor);
   look_up(image,
           make_table([&](int level) { return blend(mean, level, share); }));

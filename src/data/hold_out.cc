@@ -65,10 +65,7 @@ void move_out(ImageSet& set, const std::vector<bool>& held, ImageSet& out) {
 }
 
 void append(const ImageFileSet& from, std::size_t i, ImageFileSet& to) {
-  const auto first = static_cast<std::size_t>(from.begin[i]);
-  const auto end = static_cast<std::size_t>(from.begin[i + 1]);
-  to.add(std::string_view(from.names).substr(first, end - first),
-         from.labels[i]);
+  to.add(from.name(i), from.labels[i]);
 }
 
 void append(const SequenceSet& from, std::size_t i, SequenceSet& to) {

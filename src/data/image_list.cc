@@ -45,6 +45,12 @@ bool is_image_name(const fs::path& path) {
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg";
 }
 
+ImageFileSet files_below(const fs::path& folder) {
+  ImageFileSet files;
+  files.folder = (folder / "").string();
+  return files;
+}
+
 // Hidden folders are what tools leave behind, not classes.
 std::vector<std::string> class_folders(const fs::path& split) {
   std::vector<std::string> names;
@@ -65,7 +71,7 @@ std::int32_t label_of(const std::vector<std::string>& classes,
 
 ImageFileSet list_classes(const fs::path& split,
                           const std::vector<std::string>& classes) {
-  ImageFileSet files{.folder = (split / "").string()};
+  ImageFileSet files = files_below(split);
   for (const std::string& name : class_folders(split)) {
     const std::int32_t label = label_of(classes, name);
     if (label < 0) {
@@ -74,8 +80,7 @@ ImageFileSet list_classes(const fs::path& split,
           (split / name).string()));
     }
     for (const fs::path& path : images_in(files.folder + name)) {
-      files.add(std::string_view(path.native()).substr(files.folder.size()),
-                label);
+      files.add(path.string().substr(files.folder.size()), label);
     }
   }
   if (files.labels.empty()) {

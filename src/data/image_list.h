@@ -15,6 +15,9 @@ bool is_folder(const std::filesystem::path& path);
 // .png, .jpg, .jpeg in letters of any size.
 bool is_image_name(const std::filesystem::path& path);
 
+// A list of files in this folder that has none yet.
+ImageFileSet files_below(const std::filesystem::path& folder);
+
 // The folders in it, but for hidden ones.
 std::vector<std::string> class_folders(const std::filesystem::path& split);
 

@@ -71,7 +71,7 @@ ImageFileSet with_labels(const fs::path& folder, const Classes& classes,
                                   source.string(), line.image));
     }
   }
-  ImageFileSet files{.folder = (folder / "").string()};
+  ImageFileSet files = files_below(folder);
   for (const std::string& name : flat_images(folder)) {
     auto found = label_by_image.find(name);
     if (found == label_by_image.end()) {
@@ -111,7 +111,7 @@ ImageFileSet in_order(const fs::path& folder,
         "{}: there are {} images, but {} has the classes of {}",
         folder.string(), names.size(), source.string(), labels.size()));
   }
-  ImageFileSet files{.folder = (folder / "").string()};
+  ImageFileSet files = files_below(folder);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (number_of(names[i]) != i + 1) {
       throw DataError(fmt::format(

@@ -45,13 +45,18 @@ struct ImageFileSet {
   std::vector<std::int32_t> labels = {};  // [count]
 
   std::size_t count() const { return labels.size(); }
-  std::string path(std::size_t i) const {
-    const auto first = static_cast<std::size_t>(begin[i]);
-    const auto end = static_cast<std::size_t>(begin[i + 1]);
-    return folder + names.substr(first, end - first);
+  // Below the folder.
+  std::string_view name(std::size_t i) const {
+    const std::string_view all = names;
+    return all.substr(static_cast<std::size_t>(begin[i]),
+                      static_cast<std::size_t>(begin[i + 1] - begin[i]));
   }
-  void add(std::string_view name, std::int32_t label) {
-    names += name;
+  std::string path(std::size_t i) const {
+    std::string whole = folder;
+    return whole += name(i);
+  }
+  void add(std::string_view name_below, std::int32_t label) {
+    names += name_below;
     begin.push_back(static_cast<std::int64_t>(names.size()));
     labels.push_back(label);
   }

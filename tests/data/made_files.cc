@@ -132,7 +132,7 @@ std::string png_bytes(const PngSpec& spec) {
 }
 
 std::string jpeg_bytes(std::uint32_t width, std::uint32_t height,
-                       int components, std::string_view pixels) {
+                       int components, std::string_view pixels, bool ycck) {
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = ::jpeg_std_error(&errors);
@@ -147,6 +147,7 @@ std::string jpeg_bytes(std::uint32_t width, std::uint32_t height,
                         : components == 3 ? JCS_RGB
                                           : JCS_CMYK;
   ::jpeg_set_defaults(&jpeg);
+  if (ycck) ::jpeg_set_colorspace(&jpeg, JCS_YCCK);
   ::jpeg_set_quality(&jpeg, 100, TRUE);
   ::jpeg_start_compress(&jpeg, TRUE);
   std::string copy(pixels);

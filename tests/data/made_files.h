@@ -27,9 +27,11 @@ struct PngSpec {
 
 std::string png_bytes(const PngSpec& spec);
 
-// 1 component is grey, 3 are RGB, 4 are CMYK as Adobe's programs store it.
+// 1 component is grey, 3 are RGB, 4 are CMYK as Adobe's programs store it, as
+// it is or as YCCK.
 std::string jpeg_bytes(std::uint32_t width, std::uint32_t height,
-                       int components, std::string_view pixels);
+                       int components, std::string_view pixels,
+                       bool ycck = false);
 
 struct TarEntry {
   std::string name;

@@ -114,11 +114,12 @@ TEST(Png, ClaimsBeyondTheFileAreRefusedBeforeAnythingIsAllocated) {
 }
 
 TEST(Jpeg, GreyColourAndInksBecomeRgb) {
-  const auto near = [](int components, const std::string& pixel) {
+  const auto near = [](int components, const std::string& pixel,
+                       bool ycck = false) {
     std::string pixels;
     for (int i = 0; i < 64; ++i) pixels += pixel;
-    const RgbImage image =
-        decode_jpeg(bytes_of(jpeg_bytes(8, 8, components, pixels)), 8, "a.jpg");
+    const RgbImage image = decode_jpeg(
+        bytes_of(jpeg_bytes(8, 8, components, pixels, ycck)), 8, "a.jpg");
     EXPECT_EQ(image.width, 8U);
     EXPECT_EQ(image.height, 8U);
     return Pixels(image.pixels.begin(), image.pixels.begin() + 3);
@@ -129,10 +130,12 @@ TEST(Jpeg, GreyColourAndInksBecomeRgb) {
   EXPECT_NEAR(colour[1], 100, 2);
   EXPECT_NEAR(colour[2], 50, 2);
   // What Adobe stores is the paper that is left: 200 * 128 / 255.
-  const Pixels inks = near(4, "\xc8\x64\x32\x80");
-  EXPECT_NEAR(inks[0], 100, 2);
-  EXPECT_NEAR(inks[1], 50, 2);
-  EXPECT_NEAR(inks[2], 25, 2);
+  for (const bool ycck : {false, true}) {
+    const Pixels inks = near(4, "\xc8\x64\x32\x80", ycck);
+    EXPECT_NEAR(inks[0], 100, 2);
+    EXPECT_NEAR(inks[1], 50, 2);
+    EXPECT_NEAR(inks[2], 25, 2);
+  }
 }
 
 TEST(Jpeg, LargeImagesAreDecodedSmaller) {

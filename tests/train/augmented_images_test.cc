@@ -141,6 +141,31 @@ TEST(Erasing, PutsTheMeanOrNoiseIntoItsShareOfImages) {
   EXPECT_EQ(finished(config, 0).eq(0).sum().item<int>(), 0);
 }
 
+// timm fills what an operation uncovers with the mean colour, torchvision with
+// black: on an image of the mean, what moves it shows nothing.
+TEST(Policies, FillWithTheMeanOrWithBlack) {
+  run::Config config = image_config();
+  const augment::Image image{32, 32, 1, std::vector<std::uint8_t>(1024, 100)};
+  for (const char* policy : {"rand-inc", "ta_wide"}) {
+    config.augment.auto_augment = policy;
+    const ImagePipeline pipeline = pipeline_of(config);
+    int uncovered = 0;
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      torch::Tensor out = torch::empty({32, 32});
+      Random random(1, Stream::kImage, i);
+      pipeline.finish_training(image, random, out.data_ptr<float>());
+      // Black beside levels that are as they were.
+      const bool black = out.eq(-2).any().item<bool>();
+      uncovered += black && out.eq(0).any().item<bool>() ? 1 : 0;
+    }
+    if (policy == std::string("rand-inc")) {
+      EXPECT_EQ(uncovered, 0);
+    } else {
+      EXPECT_GT(uncovered, 50);
+    }
+  }
+}
+
 TEST(Repeats, LeaveBatchesAsManyAndExamplesFewer) {
   BatchOrder plain({.count = 20, .batch = 6, .seed = 1});
   BatchOrder order({.count = 20, .batch = 6, .seed = 1, .repeats = 3});
