@@ -29,6 +29,9 @@ void check(const ViTOptions& o) {
               "[ViT] image_size ", o.image_size(),
               " is no multiple of patch_size ", o.patch_size());
   nn::check_choice("ViT", "pooling", o.pooling(), {"class", "mean"});
+  TORCH_CHECK(!o.distilled() || o.pooling() == "class", "[ViT] pooling \"",
+              o.pooling(),
+              "\", but a distilled model reads the rows of its tokens");
   nn::check_rate("ViT", "dropout", o.dropout());
   nn::check_rate("ViT", "drop_path", o.drop_path());
 }
@@ -89,7 +92,11 @@ ViTImpl::ViTImpl(const ViTOptions& options_) : options(options_) {
 
 std::int64_t ViTImpl::tokens() const {
   const std::int64_t side = options.image_size() / options.patch_size();
-  return side * side + (options.pooling() == "class" ? 1 : 0);
+  return side * side + prefix();
+}
+
+std::int64_t ViTImpl::prefix() const {
+  return (options.pooling() == "class" ? 1 : 0) + (options.distilled() ? 1 : 0);
 }
 
 void ViTImpl::reset() {
@@ -101,6 +108,9 @@ void ViTImpl::reset() {
   if (options.pooling() == "class") {
     class_token = register_module("class_token", nn::ClassToken(dim));
   }
+  if (options.distilled()) {
+    dist_token = register_module("dist_token", nn::ClassToken(dim));
+  }
   positions = register_module(
       "positions", nn::PositionEmbedding(nn::TableOptions(tokens(), dim)));
   blocks = register_module("blocks", torch::nn::ModuleList());
@@ -109,11 +119,15 @@ void ViTImpl::reset() {
   }
   norm = register_module("norm", nn::Norm(options.block().norm_options()));
   head = register_module("head", torch::nn::Linear(dim, options.classes()));
+  if (options.distilled()) {
+    head_dist =
+        register_module("head_dist", torch::nn::Linear(dim, options.classes()));
+  }
   nn::initialise(*this, nn::InitialiseOptions(options.initialisation())
                             .qk_gain(options.qk_gain()));
 }
 
-torch::Tensor ViTImpl::features(const torch::Tensor& images) {
+torch::Tensor ViTImpl::rows(const torch::Tensor& images) {
   TORCH_CHECK(images.dim() == 4 && images.size(1) == options.channels() &&
                   images.size(2) == options.image_size() &&
                   images.size(3) == options.image_size(),
@@ -121,17 +135,32 @@ torch::Tensor ViTImpl::features(const torch::Tensor& images) {
               options.channels(), ", ", options.image_size(), ", ",
               options.image_size(), "]");
   torch::Tensor x = patches->forward(images);
+  if (dist_token) x = dist_token->forward(x);
   if (class_token) x = class_token->forward(x);
   x = torch::dropout(positions->forward(x), options.dropout(), is_training());
   for (const auto& block : *blocks) {
     x = block->as<nn::BlockImpl>()->forward(x);
   }
-  x = norm->forward(x);
+  return norm->forward(x);
+}
+
+torch::Tensor ViTImpl::features(const torch::Tensor& images) {
+  const torch::Tensor x = rows(images);
   return class_token ? x.select(1, 0) : x.mean(1);
 }
 
+DistilledLogits ViTImpl::distilled_logits(const torch::Tensor& images) {
+  TORCH_CHECK(dist_token,
+              "[ViT] distilled_logits of a model that is not "
+              "distilled");
+  const torch::Tensor x = rows(images);
+  return {head->forward(x.select(1, 0)), head_dist->forward(x.select(1, 1))};
+}
+
 torch::Tensor ViTImpl::forward(const torch::Tensor& images) {
-  return head->forward(features(images));
+  if (!options.distilled()) return head->forward(features(images));
+  const DistilledLogits logits = distilled_logits(images);
+  return (logits.head + logits.head_dist) / 2;
 }
 
 void load_torchvision(ViT& model, const NamedTensors& tensors) {

@@ -1,14 +1,14 @@
 """Weights of public models, with inputs and outputs, and the way back.
 
     make_public_weights.py make FOLDER    random weights of torchvision's
-                                          VisionTransformer, of GPT-2 and of
+                                          VisionTransformer, of DeiT, GPT-2 and
                                           XCiT, and files of torch.save
     make_public_weights.py full FOLDER    the same of vit_b_16 at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
                                           compares logits
 
 GPT-2 is written out here in plain torch, under the names of Hugging Face, and
-XCiT in xcit_twin.py.
+DeiT under those of facebookresearch and timm; XCiT in xcit_twin.py.
 """
 
 import collections
@@ -32,6 +32,7 @@ SIZES = {"vit": dict(image_size=32, patch_size=8, num_layers=3, num_heads=4,
                      hidden_dim=64, mlp_dim=128, num_classes=10),
          "full": dict(image_size=224, patch_size=16, num_layers=12,
                       num_heads=12, hidden_dim=768, mlp_dim=3072)}
+DEIT = dict(side=32, patch=8, dim=48, depth=3, heads=3, classes=10)
 GPT = dict(vocabulary=97, context=24, dim=48, depth=3, heads=4)
 
 
@@ -82,6 +83,62 @@ def vit_logits(weights, images, size):
     model = VisionTransformer(**size).eval()
     model.load_state_dict(weights)
     return model(images)
+
+
+def deit_weights(side, patch, dim, depth, heads, classes, distilled):
+    shapes = {"cls_token": (1, 1, dim),
+              "pos_embed": (1, (side // patch) ** 2 + 1 + distilled, dim),
+              "patch_embed.proj.weight": (dim, 3, patch, patch),
+              "patch_embed.proj.bias": (dim,),
+              "norm.weight": (dim,), "norm.bias": (dim,),
+              "head.weight": (classes, dim), "head.bias": (classes,)}
+    if distilled:
+        shapes.update({"dist_token": (1, 1, dim),
+                       "head_dist.weight": (classes, dim),
+                       "head_dist.bias": (classes,)})
+    for i in range(depth):
+        for name, shape in {"norm1": (dim,), "attn.qkv": (3 * dim, dim),
+                            "attn.proj": (dim, dim), "norm2": (dim,),
+                            "mlp.fc1": (4 * dim, dim),
+                            "mlp.fc2": (dim, 4 * dim)}.items():
+            shapes[f"blocks.{i}.{name}.weight"] = shape
+            shapes[f"blocks.{i}.{name}.bias"] = shape[:1]
+    weights = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    randomise(weights)
+    return weights
+
+
+def deit_logits(w, images, patch, heads, depth):
+    """Of both heads, or of the one that there is."""
+
+    def linear(x, name):
+        return x @ w[name + ".weight"].T + w[name + ".bias"]
+
+    def norm(x, name):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"],
+                            w[name + ".bias"], 1e-6)
+
+    def attention(x, name):
+        b, n, c = x.shape
+        qkv = linear(x, name + ".qkv").reshape(b, n, 3, heads, c // heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        s = q @ k.transpose(-2, -1) * (c // heads) ** -0.5
+        y = (s.softmax(-1) @ v).transpose(1, 2).reshape(b, n, c)
+        return linear(y, name + ".proj")
+
+    x = F.conv2d(images, w["patch_embed.proj.weight"],
+                 w["patch_embed.proj.bias"], stride=patch)
+    x = x.flatten(2).transpose(1, 2)
+    tokens = [w[name].expand(len(images), -1, -1)
+              for name in ("cls_token", "dist_token") if name in w]
+    x = torch.cat([*tokens, x], dim=1) + w["pos_embed"]
+    for i in range(depth):
+        x = x + attention(norm(x, f"blocks.{i}.norm1"), f"blocks.{i}.attn")
+        y = F.gelu(linear(norm(x, f"blocks.{i}.norm2"), f"blocks.{i}.mlp.fc1"))
+        x = x + linear(y, f"blocks.{i}.mlp.fc2")
+    x = norm(x, "norm")
+    return [linear(x[:, i], name) for i, name in enumerate(("head", "head_dist"))
+            if name + ".weight" in w]
 
 
 def gpt_weights(vocabulary, context, dim, depth, heads):
@@ -147,6 +204,17 @@ def make_vit(folder, name):
     save(folder / f"{name}.safetensors", weights)
     save(folder / f"{name}_io.safetensors",
          {"input": images, "logits": model.eval()(images)})
+
+
+def make_deit(folder, name, distilled):
+    weights = deit_weights(**DEIT, distilled=distilled)
+    images = torch.randn(2, 3, DEIT["side"], DEIT["side"])
+    logits = deit_logits(weights, images, DEIT["patch"], DEIT["heads"],
+                         DEIT["depth"])
+    save(folder / f"{name}.safetensors", weights)
+    save(folder / f"{name}_io.safetensors",
+         {"input": images, "head": logits[0], "head_dist": logits[-1],
+          "logits": sum(logits) / len(logits)})
 
 
 def make_gpt(folder):
@@ -233,6 +301,20 @@ def public_vit_names(tensors):
     return theirs
 
 
+def public_deit_names(tensors):
+    theirs = {}
+    for name, tensor in tensors.items():
+        for ours, public in (("attention.in_proj_", "attn.qkv."),
+                             ("attention.out_proj", "attn.proj"),
+                             ("patches.proj", "patch_embed.proj"),
+                             ("class_token.weight", "cls_token"),
+                             ("dist_token.weight", "dist_token"),
+                             ("positions.weight", "pos_embed")):
+            name = name.replace(ours, public)
+        theirs[name] = tensor.unsqueeze(0) if name == "pos_embed" else tensor
+    return theirs
+
+
 def public_gpt_names(tensors):
     theirs = {}
     for name, tensor in tensors.items():
@@ -262,6 +344,11 @@ def check(folder):
     images, logits = vit.pop("io.input"), vit.pop("io.logits")
     check_close("vit", logits,
                 vit_logits(public_vit_names(vit), images, SIZES["vit"]))
+    deit = load(folder / "saved_deit.safetensors")
+    images, logits = deit.pop("io.input"), deit.pop("io.logits")
+    theirs = deit_logits(public_deit_names(deit), images, DEIT["patch"],
+                         DEIT["heads"], DEIT["depth"])
+    check_close("deit", logits, sum(theirs) / 2)
     gpt = load(folder / "saved_gpt.safetensors")
     tokens, logits = gpt.pop("io.input"), gpt.pop("io.logits")
     check_close("gpt", logits, gpt_logits(public_gpt_names(gpt), tokens,
@@ -275,6 +362,8 @@ def main():
     with torch.no_grad():
         if what == "make":
             make_vit(folder, "vit")
+            make_deit(folder, "deit", distilled=False)
+            make_deit(folder, "deit_distilled", distilled=True)
             make_gpt(folder)
             make_xcit(folder)
             make_torch_files(folder)

@@ -7,6 +7,7 @@
 
 #include "nn/support.h"
 #include "polyattn/io/torch_file.h"
+#include "polyattn/models/deit.h"
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/state_file.h"
 #include "polyattn/models/vit.h"
@@ -29,6 +30,14 @@ ViT small_vit() {
   auto options = ViTOptions(64, 3, 4).image_size(32).patch_size(8).classes(10);
   options.block().mlp().hidden(128);
   ViT model(options);
+  model->eval();
+  return model;
+}
+
+ViT small_deit(bool distilled) {
+  ViT model(
+      ViTOptions(48, 3, 3).image_size(32).patch_size(8).classes(10).distilled(
+          distilled));
   model->eval();
   return model;
 }
@@ -80,6 +89,34 @@ TEST(PublicWeights, TorchvisionByItsOldNames) {
   EXPECT_LE(
       test::relative_error(model->forward(io.at("input")), io.at("logits")),
       kTolerance);
+}
+
+TEST(PublicWeights, Deit) {
+  const torch::NoGradGuard no_grad;
+  const NamedTensors io = load_tensors(folder() / "deit_io.safetensors");
+  ViT model = small_deit(/*distilled=*/false);
+  load_deit(model, load_tensors(folder() / "deit.safetensors"));
+  EXPECT_LE(
+      test::relative_error(model->forward(io.at("input")), io.at("logits")),
+      kTolerance);
+}
+
+TEST(PublicWeights, DistilledDeit) {
+  const torch::NoGradGuard no_grad;
+  const NamedTensors io =
+      load_tensors(folder() / "deit_distilled_io.safetensors");
+  const auto weights = load_tensors(folder() / "deit_distilled.safetensors");
+  ViT model = small_deit(/*distilled=*/true);
+  load_deit(model, weights);
+  const torch::Tensor images = io.at("input");
+  const DistilledLogits logits = model->distilled_logits(images);
+  EXPECT_LE(test::relative_error(logits.head, io.at("head")), kTolerance);
+  EXPECT_LE(test::relative_error(logits.head_dist, io.at("head_dist")),
+            kTolerance);
+  EXPECT_LE(test::relative_error(model->forward(images), io.at("logits")),
+            kTolerance);
+  ViT plain = small_deit(/*distilled=*/false);
+  EXPECT_THROW(load_deit(plain, weights), WeightsError);
 }
 
 TEST(PublicWeights, Gpt2) {
@@ -186,6 +223,9 @@ TEST(PublicWeights, SavesForPython) {
   randomise(*vit);
   const auto images = torch::randn({2, 3, 32, 32});
   save(*vit, "saved_vit.safetensors", images, vit->forward(images));
+  ViT deit = small_deit(/*distilled=*/true);
+  randomise(*deit);
+  save(*deit, "saved_deit.safetensors", images, deit->forward(images));
   Gpt gpt = small_gpt();
   randomise(*gpt);
   const auto tokens = torch::randint(97, {2, 24}, torch::kLong);

@@ -104,6 +104,27 @@ def test_vit(norm, pooling):
     assert_equal(model(images), x @ model.head.weight.t() + model.head.bias)
 
 
+def test_distilled_vit():
+    model = vit(distilled=True, activation=CUBE)
+    small_rows(model.patches, model.positions, model.class_token, model.dist_token)
+    images = random(3, 2, 12, 12)
+    tokens = [t.weight.expand(3, 1, 8) for t in (model.class_token, model.dist_token)]
+    x = torch.cat([*tokens, embed_images(model, images)], dim=1)
+    x = run_blocks(model, x + model.positions.weight, CUBE, 1e-6)
+    expected = [
+        x[:, i] @ head.weight.t() + head.bias
+        for i, head in enumerate((model.head, model.head_dist))
+    ]
+    for found, logits in zip(model.distilled_logits(images), expected):
+        assert_equal(found, logits)
+    assert_equal(model(images), sum(expected) / 2)
+    assert_equal(model.features(images), x[:, 0])
+    with pytest.raises(ValueError, match=r"\[ViT\] pooling is 'mean', but a distilled"):
+        vit(distilled=True, pooling="mean")
+    with pytest.raises(ValueError, match="distilled_logits of a model that is not"):
+        vit().distilled_logits(images)
+
+
 def test_vit_with_all_parts_takes_the_grid():
     model = vit(
         kv_heads=1,

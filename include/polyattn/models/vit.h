@@ -37,6 +37,8 @@ struct ViTOptions {
   // What the head reads: class (the row of a class token) or mean (of all rows;
   // there is no class token then).
   TORCH_ARG(std::string, pooling) = "class";
+  // A second token and a second head, which learn from a teacher (DeiT).
+  TORCH_ARG(bool, distilled) = false;
   // Of the embedded patches.
   TORCH_ARG(double, dropout) = 0;
   // Of the last block; it grows linearly from 0 at the first.
@@ -57,28 +59,44 @@ struct ViTOptions {
 ViTOptions vit_options(const std::string& name);
 std::vector<std::string> vit_names();
 
+// The logits of the head that learns from labels and of the one that learns
+// from a teacher, [B, classes] each.
+struct DistilledLogits {
+  torch::Tensor head, head_dist;
+};
+
 class ViTImpl : public torch::nn::Cloneable<ViTImpl> {
  public:
   explicit ViTImpl(const ViTOptions& options_);
 
   void reset() override;
 
-  // [B, channels, image_size, image_size] -> [B, classes].
+  // [B, channels, image_size, image_size] -> [B, classes]; of a distilled model
+  // the mean of its two logits.
   torch::Tensor forward(const torch::Tensor& images);
+
+  // What a distilled model learns by.
+  DistilledLogits distilled_logits(const torch::Tensor& images);
 
   // The rows that the head reads: [B, dim].
   torch::Tensor features(const torch::Tensor& images);
 
-  // Rows of a sequence, the class token included.
+  // Rows of a sequence, and how many of them come before the patches.
   std::int64_t tokens() const;
+  std::int64_t prefix() const;
 
   ViTOptions options;
   nn::PatchEmbedding patches{nullptr};
   nn::ClassToken class_token{nullptr};
+  nn::ClassToken dist_token{nullptr};
   nn::PositionEmbedding positions{nullptr};
   torch::nn::ModuleList blocks{nullptr};
   nn::Norm norm{nullptr};
   torch::nn::Linear head{nullptr};
+  torch::nn::Linear head_dist{nullptr};
+
+ private:
+  torch::Tensor rows(const torch::Tensor& images);
 };
 
 TORCH_MODULE(ViT);

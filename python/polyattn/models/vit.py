@@ -63,6 +63,8 @@ class ViT(torch.nn.Module):
         dim, depth, heads: width of the rows, blocks, heads of each.
         pooling: what the head reads: "class", the row of a class token, or
             "mean", of all rows; there is no class token then.
+        distilled: a second token and a second head, which learn from a teacher
+            (DeiT). The logits are the mean of both heads.
         dropout: of the embedded patches, after attention and in the mlp.
         drop_path: of the last block; it grows linearly from 0 at the first.
         mean, std: of each channel, of pixels from 0 to 1, for `preprocess`.
@@ -83,6 +85,7 @@ class ViT(torch.nn.Module):
         channels: int = 3,
         classes: int = 1000,
         pooling: str = "class",
+        distilled: bool = False,
         dropout: float = 0.0,
         drop_path: float = 0.0,
         mean: Optional[Sequence[float]] = None,
@@ -101,15 +104,22 @@ class ViT(torch.nn.Module):
             )
         self.image_size, self.channels, self.dropout = image_size, channels, dropout
         self.mean, self.std = check_statistics(mean, std, channels)
+        if distilled and pooling != "class":
+            raise ValueError(
+                f"[{_OP}] pooling is {pooling!r}, but a distilled model reads the rows "
+                "of its tokens"
+            )
         side = image_size // patch_size
         self.patches = PatchEmbedding(channels, dim, patch_size)
         self.class_token = ClassToken(dim) if pooling == "class" else None
-        rows = side * side + (pooling == "class")
+        self.dist_token = ClassToken(dim) if distilled else None
+        rows = side * side + (pooling == "class") + distilled
         self.positions = PositionEmbedding(rows, dim)
         options = {"norm_eps": 1e-6, "dropout": dropout, "grid": (side, side), **block}
         self.blocks = make_blocks(dim, depth, heads, drop_path, **options)
         self.norm = make_norm(options.get("norm", "layer"), dim, options["norm_eps"])
         self.head = torch.nn.Linear(dim, classes)
+        self.head_dist = torch.nn.Linear(dim, classes) if distilled else None
         initialise_vit(self)
 
     def preprocess(self, images: Tensor) -> Tensor:
@@ -143,19 +153,35 @@ class ViT(torch.nn.Module):
 
     def features(self, images: Tensor) -> Tensor:
         """The rows that the head reads, [B, dim]."""
+        x = self._rows(images)
+        return x.mean(dim=1) if self.class_token is None else x[:, 0]
+
+    def distilled_logits(self, images: Tensor) -> Tuple[Tensor, Tensor]:
+        """Of the head that learns from labels and of the one that learns from a
+        teacher: what a distilled model learns by."""
+        if self.head_dist is None:
+            raise ValueError(f"[{_OP}] distilled_logits of a model that is not distilled")
+        x = self._rows(images)
+        return self.head(x[:, 0]), self.head_dist(x[:, 1])
+
+    def _rows(self, images: Tensor) -> Tensor:
         self._check(images)
         x = self.patches(images)
+        if self.dist_token is not None:
+            x = self.dist_token(x)
         if self.class_token is not None:
             x = self.class_token(x)
         x = F.dropout(self.positions(x), self.dropout, self.training)
         for block in self.blocks:
             x = block(x)
-        x = self.norm(x)
-        return x.mean(dim=1) if self.class_token is None else x[:, 0]
+        return self.norm(x)
 
     def forward(self, images: Tensor) -> Tensor:
         """Of images that went through `preprocess`, or were normalised alike."""
-        return self.head(self.features(images))
+        if self.head_dist is None:
+            return self.head(self.features(images))
+        head, head_dist = self.distilled_logits(images)
+        return (head + head_dist) / 2
 
     def _check(self, images: Tensor) -> None:
         wanted = (self.channels, self.image_size, self.image_size)
