@@ -43,8 +43,8 @@ def load_run(
 ) -> Union[ViT, Gpt, SequenceClassifier]:
     """The model of a run, in eval mode.
 
-    A run on images gives a polyattn.models.ViT, whose `preprocess` normalises
-    images as the run did; one on a text a polyattn.models.Gpt, which takes
+    A run on images gives a polyattn.models.ViT, distilled or not, whose
+    `preprocess` normalises images as the run did; one on a text a polyattn.models.Gpt, which takes
     bytes; listops and imdb a polyattn.models.SequenceClassifier. The logits are
     those of C++. `model.run` says where it is from.
 
@@ -66,7 +66,7 @@ def load_run(
         FileNotFoundError: if it is not the folder of a run, or has no weights.
         ValueError: if a file is damaged, the weights are not those of the
             config, or the model can be computed in C++ alone
-            (model.norm_clamp = "rescale").
+            (model.norm_clamp = "rescale", model.name of another family).
     """
     check_type(_OP, "run", run, str, os.PathLike)
     folder = Path(run)

@@ -28,6 +28,7 @@ CompareCommand::CompareCommand(CLI::App& parent)
       "--seeds 5\n"
       "  polyattn compare --activations "
       "'softmax,x^2/sqrt(N),x^2/sqrt(N){model.start=plain}'\n"
+      "  polyattn compare --task cifar10 --model vit-tiny32 --seeds 2\n"
       "  polyattn compare --config configs/sotu.toml --set train.steps=600\n"
       "  polyattn compare --grid train.lr=1e-3,2e-3,4e-3 --grid "
       "model.norm=layer,rms --budget 2h");

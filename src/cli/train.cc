@@ -17,7 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string default_folder(const run::Config& config) {
-  return fmt::format("runs/{}-{}-seed{}", config.task.name,
+  const bool own =
+      config.model.name == run::default_config(config.task.name).model.name;
+  return fmt::format("runs/{}-{}{}-seed{}", config.task.name,
+                     own ? "" : config.model.name + "-",
                      train::slug_of(config.model.activation),
                      config.train.seed);
 }
@@ -49,7 +52,7 @@ TrainCommand::TrainCommand(CLI::App& parent)
       "  polyattn train configs/sotu.toml --set 'model.activation=x^3/sqrt(N)' "
       "--out runs/cubic\n"
       "  polyattn train runs/cubic --resume\n"
-      "  polyattn train --task cifar10 --keys");
+      "  polyattn train --task cifar10 --model vit-tiny32 --keys");
   app_->add_option("config", options_.config,
                    "Config file, or the folder of a run (with --resume)");
   app_->add_option("--task", options_.task,
@@ -57,13 +60,15 @@ TrainCommand::TrainCommand(CLI::App& parent)
   add_training_options(*app_, options_);
   app_->add_flag("--resume", resume_, "Go on from the last checkpoint");
   app_->add_flag("--keys", keys_,
-                 "Print every key with its default for --task, and stop");
+                 "Print every key with its default for --task and --model, "
+                 "and stop");
 }
 
 int TrainCommand::run() {
   if (keys_) {
     base::print_text(run::describe_config(
-        options_.task.empty() ? "fashion-mnist" : options_.task));
+        options_.task.empty() ? "fashion-mnist" : options_.task,
+        options_.model));
     return base::kExitDone;
   }
   if (options_.config.empty() && options_.task.empty()) {

@@ -9,6 +9,8 @@
 
 #include "base/duration.h"
 #include "base/program.h"
+#include "train/run/models.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::cli {
 namespace {
@@ -31,6 +33,9 @@ std::string quoted(const std::string& word) {
 }  // namespace
 
 void add_training_options(CLI::App& app, TrainingOptions& options) {
+  app.add_option("--model", options.model,
+                 "Of images: " + run::model_names(run::kImages))
+      ->type_name("NAME");
   app.add_option("--set", options.settings,
                  "Change a key of the config: --set train.lr=1e-3; may be "
                  "repeated")
@@ -51,6 +56,7 @@ run::Config make_config(const TrainingOptions& options) {
   }
   std::vector<run::Setting> settings;
   if (!options.task.empty()) settings.push_back({"task.name", options.task});
+  if (!options.model.empty()) settings.push_back({"model.name", options.model});
   for (const std::string& text : options.settings) {
     settings.push_back(run::parse_setting(text));
   }

@@ -15,6 +15,7 @@ struct TrainingOptions {
   std::string config;   // a file
   bool of_run = false;  // config is the folder of a run
   std::string task;
+  std::string model;
   std::vector<std::string> settings;  // key=value
   std::string out;
   int threads = 0;
@@ -22,7 +23,7 @@ struct TrainingOptions {
   bool json = false;
 };
 
-// --set, --out, --threads, --tensorboard, --json.
+// --model, --set, --out, --threads, --tensorboard, --json.
 void add_training_options(CLI::App& app, TrainingOptions& options);
 
 // The config that the options ask for, with a number of threads. Throws

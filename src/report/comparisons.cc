@@ -22,7 +22,7 @@ using base::Json;
 constexpr std::size_t kMaxKeysNamed = 8;
 
 struct TaskRuns {
-  std::string task;
+  std::string task;  // run::subject_of()
   std::vector<const RunFiles*> files;
   std::vector<run::RunInfo> infos;
 };
@@ -30,7 +30,7 @@ struct TaskRuns {
 std::vector<TaskRuns> by_task(const std::vector<const RunFiles*>& runs) {
   std::vector<TaskRuns> tasks;
   for (const RunFiles* run : runs) {
-    const std::string& name = run->facts().info.task;
+    const std::string name = run::subject_of(run->facts().info);
     auto found =
         std::find_if(tasks.begin(), tasks.end(),
                      [&](const TaskRuns& task) { return task.task == name; });
@@ -105,7 +105,12 @@ std::string title_of(const std::vector<run::Comparison>& comparisons,
                      const std::vector<const RunFiles*>& runs) {
   if (runs.empty()) return "No runs yet";
   if (comparisons.size() > 1) {
-    return fmt::format("{} runs of {} tasks", runs.size(), comparisons.size());
+    std::set<std::string> tasks;
+    for (const RunFiles* run : runs) tasks.insert(run->facts().info.task);
+    return fmt::format(
+        "{} runs {} {} {}", runs.size(),
+        tasks.size() < comparisons.size() ? "in" : "of", comparisons.size(),
+        tasks.size() < comparisons.size() ? "comparisons" : "tasks");
   }
   const run::Comparison& only = comparisons.front();
   if (only.rows.size() > 1) return "Comparison on " + only.task;

@@ -15,8 +15,8 @@ struct Comparisons {
   std::string verdict;  // empty for a single run, and for several tasks
 };
 
-// Tasks and rows are in the order of their first run. Warns of configs that
-// differ in more than activation, variant and seed.
+// Each task and model apart, in the order of their first run. Warns of configs
+// that differ in more than activation, variant and seed.
 Comparisons compare_all(const std::vector<const RunFiles*>& runs);
 
 }  // namespace polyattn::report

@@ -71,7 +71,7 @@ std::map<RunFiles*, DocumentBuilder::ChosenMaps> DocumentBuilder::choose_maps(
   std::vector<RunFiles*> chosen;
   for (RunFiles* run : runs) {
     const run::RunInfo& info = run->facts().info;
-    const std::pair key(info.task, run::arm_name(info));
+    const std::pair key(run::subject_of(info), run::arm_name(info));
     if (shown.count(key) > 0 || run->maps() == nullptr) {
       run->forget_maps();
       continue;

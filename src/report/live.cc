@@ -35,7 +35,7 @@ Json list_entry(const RunFiles& run) {
   Json entry = {
       {"name", facts.name},
       {"folder", run.folder().string()},
-      {"task", info.task},
+      {"task", run::subject_of(info)},
       {"activation", info.activation},
       {"seed", info.seed},
       {"state", run::name_of(info.state)},

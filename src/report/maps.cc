@@ -88,9 +88,19 @@ struct Sides {
   std::int64_t rows;
   std::int64_t columns;
   bool class_token;
+  std::int64_t prefix;  // before the tokens
 
-  std::int64_t tokens() const { return columns - (class_token ? 1 : 0); }
+  std::int64_t tokens() const { return columns - prefix; }
 };
+
+// The class token, and what may follow it.
+std::int64_t prefix_of(const Json& json, bool class_token) {
+  if (!json.contains("prefix")) return class_token ? 1 : 0;
+  const std::int64_t prefix = count_at(json, "prefix", 2);
+  if (class_token) return prefix;
+  throw JsonError(
+      fmt::format("\"prefix\" is {}, but there is no class token", prefix));
+}
 
 Sides sides_of(const Json& json) {
   const Json& class_token = member(json, "class_token");
@@ -98,7 +108,7 @@ Sides sides_of(const Json& json) {
     throw JsonError("\"class_token\" is neither true nor false");
   }
   return {count_at(json, "rows", 1), count_at(json, "columns", 1),
-          class_token.get<bool>()};
+          class_token.get<bool>(), prefix_of(json, class_token.get<bool>())};
 }
 
 void check_tokens(std::int64_t tokens, const Sides& sides) {
@@ -175,6 +185,9 @@ Maps parse_maps(std::string_view text) {
   Maps maps;
   maps.head_ = fmt::format(R"("class_token":{},"rows":{},"columns":{})",
                            sides.class_token, sides.rows, sides.columns);
+  if (sides.prefix > 1) {
+    maps.head_ += fmt::format(R"(,"prefix":{})", sides.prefix);
+  }
   for (const Json& input : filled_list(json, "inputs")) {
     if (maps.inputs_.size() == kMaxInputs) {
       throw JsonError(fmt::format("it has more than {} inputs", kMaxInputs));

@@ -8,7 +8,8 @@
 //     "maps": [ { "input": 0, "layer": 0, "head": 0, "scale": 0.123,
 //                 "values": "base64 of int8, row by row" } ] }
 //
-// A weight is value * scale / 127. With a class token, it is row and column 0.
+// A weight is value * scale / 127. With a class token, it is row and column 0;
+// "prefix": 2 says that a distillation token follows it.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,7 @@ class Maps {
     std::string maps;  // separated by commas
   };
 
-  std::string head_;  // class_token, rows and columns
+  std::string head_;  // class_token, rows, columns and prefix
   std::vector<Input> inputs_;
 };
 

@@ -160,7 +160,7 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   };
   Json json;
   json["name"] = facts.name;
-  json["task"] = text(info.task);
+  json["task"] = text(run::subject_of(info));
   json["activation"] = text(info.activation);
   json["variant"] = text(info.variant.value_or(""));
   json["seed"] = info.seed;
@@ -183,6 +183,7 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   if (info.result) json.update(run::evaluation_json(*info.result));
   json["tokens"] = info.tokens;
   json["test_count"] = info.test_count;
+  json["model"] = text(info.model.value_or(""));
   json["split"] = info.split == run::kValidation ? run::kValidation : "test";
   json["max_weight_norm"] = base::number(info.max_weight_norm);
   json["max_jacobian_norm"] = base::number(info.max_jacobian_norm);

@@ -148,7 +148,7 @@ Choice choose(std::int64_t bytes, std::int64_t layers, std::int64_t heads) {
 }  // namespace
 
 base::Json attention_maps(Network& network, const Examples& examples,
-                          const TaskData& data, const run::Config& config) {
+                          const run::Config& config) {
   const auto layers = token_layers(network.module());
   if (layers.empty()) return nullptr;
   const torch::NoGradGuard no_grad;
@@ -165,13 +165,12 @@ base::Json attention_maps(Network& network, const Examples& examples,
   Choice chosen =
       choose(n * m, static_cast<std::int64_t>(layers.size()), first.size(1));
   chosen.inputs = std::min(chosen.inputs, batch.inputs.size(0));
-  base::Json json = {
-      {"inputs", base::Json::array()},
-      {"class_token", !std::holds_alternative<data::TextSplits>(data) &&
-                          config.model.pooling == "class"},
-      {"rows", n},
-      {"columns", m},
-      {"maps", base::Json::array()}};
+  base::Json json = {{"inputs", base::Json::array()},
+                     {"class_token", network.prefix() > 0},
+                     {"rows", n},
+                     {"columns", m},
+                     {"maps", base::Json::array()}};
+  if (network.prefix() > 1) json["prefix"] = network.prefix();
   for (std::int64_t input = 0; input < chosen.inputs; ++input) {
     const auto image = examples.test_image(input);
     json["inputs"].push_back(

@@ -3,10 +3,10 @@
 //
 //   inputs   [{label, kind: "image", image: {width, height, channels, patch,
 //            pixels}} or {label, kind: "text", tokens: [text]}]
-//   class_token, rows (N), columns
-//   maps     [{input, layer, head, scale, values}]: values are the base64 of N
-//   x N
-//            signed bytes, and a weight is byte * scale / 127
+//   class_token, rows (N), columns; prefix, how many rows are before those of
+//            the input, if they are more than the class token
+//   maps     [{input, layer, head, scale, values}]: values are the base64 of
+//            N x N signed bytes, and a weight is byte * scale / 127
 #pragma once
 
 #include "train/examples.h"
@@ -20,7 +20,7 @@ namespace polyattn::train {
 // where there is nothing to keep: without attention over tokens, or where one
 // matrix alone is larger than that.
 base::Json attention_maps(Network& network, const Examples& examples,
-                          const TaskData& data, const run::Config& config);
+                          const run::Config& config);
 
 inline constexpr std::int64_t kMapBytes = 96 * 1024;
 

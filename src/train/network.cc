@@ -8,7 +8,9 @@
 #include "polyattn/models/classifier.h"
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/vit.h"
+#include "polyattn/models/xcit.h"
 #include "train/random.h"
+#include "train/run/models.h"
 
 namespace polyattn::train {
 namespace {
@@ -33,17 +35,32 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
   if (model.layer_scale > 0) block.layer_scale(model.layer_scale);
 }
 
+template <typename Model>
 class ImageNetwork : public Network {
  public:
-  explicit ImageNetwork(const models::ViTOptions& options) : model_(options) {}
+  template <typename Options>
+  explicit ImageNetwork(const Options& options) : model_(options) {}
   torch::nn::Module& module() override { return *model_; }
   torch::Tensor logits(const Batch& batch) override {
     return model_->forward(batch.inputs);
   }
   std::int64_t tokens() const override { return model_->tokens(); }
 
- private:
-  models::ViT model_;
+ protected:
+  Model model_;
+};
+
+class ViTNetwork : public ImageNetwork<models::ViT> {
+ public:
+  using ImageNetwork::ImageNetwork;
+  std::int64_t prefix() const override { return model_->prefix(); }
+};
+
+// Its attentions are over channels and over rows: each has an N of its own.
+class XCiTNetwork : public ImageNetwork<models::XCiT> {
+ public:
+  using ImageNetwork::ImageNetwork;
+  std::int64_t tokens() const override { return 0; }
 };
 
 class TextNetwork : public Network {
@@ -69,26 +86,47 @@ class SequenceNetwork : public Network {
     return model_->forward(batch.inputs, batch.lengths);
   }
   std::int64_t tokens() const override { return tokens_; }
+  std::int64_t prefix() const override { return model_->class_token ? 1 : 0; }
 
  private:
   models::SequenceClassifier model_;
   std::int64_t tokens_;
 };
 
-std::unique_ptr<Network> image_network(const run::ModelConfig& model,
-                                       const TaskShape& shape) {
+std::unique_ptr<Network> vit_network(const run::ModelConfig& model,
+                                     const TaskShape& shape) {
   models::ViTOptions options(model.dim, model.depth, model.heads);
   options.image_size(shape.image_size)
       .patch_size(model.patch)
       .channels(shape.channels)
       .classes(shape.classes)
       .pooling(model.pooling)
+      .distilled(run::find_model(model.name)->distilled)
       .dropout(model.dropout)
       .drop_path(model.drop_path)
       .initialisation(model.initialisation)
       .qk_gain(model.qk_gain);
   set_block(model, options.block());
-  return std::make_unique<ImageNetwork>(options);
+  return std::make_unique<ViTNetwork>(options);
+}
+
+std::unique_ptr<Network> xcit_network(const run::ModelConfig& model,
+                                      const run::ModelEntry& entry,
+                                      const TaskShape& shape) {
+  models::XCiTOptions options =
+      models::xcit_options(std::string(entry.options));
+  options.image_size(shape.image_size)
+      .channels(shape.channels)
+      .classes(shape.classes)
+      .dropout(model.dropout)
+      .initialisation(model.initialisation)
+      .qk_gain(model.qk_gain);
+  nn::XcaBlockOptions& block = options.block();
+  block.drop_path(model.drop_path).dropout(model.dropout);
+  block.attention()
+      .activation(model.activation)
+      .dropout(model.attention_dropout);
+  return std::make_unique<XCiTNetwork>(options);
 }
 
 std::unique_ptr<Network> sequence_network(const run::ModelConfig& model,
@@ -139,9 +177,21 @@ std::unique_ptr<Network> make_network(const run::Config& config,
   keep_off_amx();
   torch::manual_seed(seed_of(static_cast<std::uint64_t>(config.train.seed),
                              Stream::kInitial, 0));
-  if (shape.text) return text_network(config.model, shape);
-  return shape.image_size > 0 ? image_network(config.model, shape)
-                              : sequence_network(config.model, shape);
+  const run::ModelEntry* const entry = run::find_model(config.model.name);
+  TORCH_CHECK(entry != nullptr, "[train] there is no model \"",
+              config.model.name, '"');
+  switch (entry->family) {
+    case run::ModelFamily::kViT:
+      return vit_network(config.model, shape);
+    case run::ModelFamily::kXCiT:
+      return xcit_network(config.model, *entry, shape);
+    case run::ModelFamily::kGpt:
+      return text_network(config.model, shape);
+    case run::ModelFamily::kClassifier:
+      return sequence_network(config.model, shape);
+  }
+  TORCH_CHECK(false, "[train] the family of ", config.model.name,
+              " has no network");
 }
 
 torch::Tensor loss_of(const torch::Tensor& logits, const Batch& batch,

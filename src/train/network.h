@@ -22,13 +22,17 @@ class Network {
   // [rows, classes], a row for each target.
   virtual torch::Tensor logits(const Batch& batch) = 0;
 
-  // Rows that an attention sees, at most: the N of its norms.
+  // Rows that an attention sees, at most: the N of its norms. 0: its layers
+  // differ, and say it themselves (layer_tokens of the records).
   virtual std::int64_t tokens() const = 0;
+
+  // Rows of them before those of the input, such as a class token.
+  virtual std::int64_t prefix() const { return 0; }
 };
 
-// Images: ViT. Texts: Gpt. Sequences: SequenceClassifier. The initial weights
-// are a function of the config's seed. Throws c10::Error for options that do
-// not fit together.
+// The model that model.name says (train/run/models.h). The initial weights are
+// a function of the config's seed. Throws c10::Error for options that do not
+// fit together.
 std::unique_ptr<Network> make_network(const run::Config& config,
                                       const TaskShape& shape);
 

@@ -105,6 +105,7 @@ void RunLog::describe() {
   run::RunInfo& info = progress_.info;
   info.task = job_.config.task.name;
   info.activation = job_.config.model.activation;
+  info.model = job_.config.model.name;
   info.variant = variant_of(job_);
   info.seed = job_.config.train.seed;
   info.steps = facts_.steps;

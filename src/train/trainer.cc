@@ -155,7 +155,7 @@ void Trainer::save_maps() {
   base::Json maps;
   {
     const Autocast autocast(config_.train.autocast);
-    maps = attention_maps(network_, *examples_, *job_.data, config_);
+    maps = attention_maps(network_, *examples_, config_);
   }
   optimizer_.swap_average();
   if (!maps.is_null()) {

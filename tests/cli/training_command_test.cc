@@ -105,6 +105,36 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
+TEST_F(Training, NamedModelsAreCompared) {
+  const std::string out = (folder_ / "compared").string();
+  const auto arguments = [&](std::vector<std::string> more) {
+    more.insert(more.end(),
+                {"--task", "fashion-mnist", "--activations",
+                 "softmax,x^3/sqrt(N)", "--seeds", "1", "--json", "--set",
+                 "train.steps=2", "--set", "train.batch=16", "--set",
+                 "task.path=" + (folder_ / "data").string()});
+    return more;
+  };
+  ASSERT_EQ(run(arguments({"compare", "--model", "vit-tiny28", "--out", out})),
+            0)
+      << log();
+  EXPECT_EQ(nlohmann::json::parse(log()).at("task"),
+            "fashion-mnist, vit-tiny28");
+  const fs::path teacher = fs::path(out) / "softmax-seed1";
+  EXPECT_EQ(run::read_run_info(teacher).model, "vit-tiny28");
+  ASSERT_EQ(run({"eval", teacher.string()}), 0) << log();
+
+  EXPECT_EQ(run(arguments({"compare", "--model", "vit-tiny82"})), 2) << log();
+  EXPECT_NE(log().find("did you mean vit-tiny28?"), std::string::npos) << log();
+  EXPECT_EQ(run(arguments(
+                {"compare", "--model", "vit-tiny28", "--set", "model.dim=32"})),
+            2)
+      << log();
+  EXPECT_NE(log().find("model.dim is 32, but the model vit-tiny28 has 64"),
+            std::string::npos)
+      << log();
+}
+
 TEST_F(Training, EvaluatesWhatItHeldOut) {
   const std::string out = (folder_ / "run").string();
   auto arguments = small({"train", "--task", "fashion-mnist", "--out", out});

@@ -75,7 +75,7 @@ def randomise(folder, **options):
     """Random weights into the place of the best ones; returns the model."""
     model = polyattn.load_run(folder, best=True, **options)
     draw = torch.Generator().manual_seed(5)
-    rows = ("patches", "tokens", "positions", "class_token")
+    rows = ("patches", "tokens", "positions", "class_token", "dist_token")
     with torch.no_grad():
         for name, p in model.named_parameters():
             if name.startswith(rows):
@@ -129,6 +129,7 @@ def grey(tmp_path_factory):
             **PARTS,
         ),
         dict(activation="1 + x + x^2/2", short_conv=3, learned_coefficients="shared"),
+        dict(activation="x^3/sqrt(N)", name="vit-distilled", short_conv=3),
     ],
 )
 def test_images(tmp_path, grey, settings):

@@ -105,6 +105,38 @@ def test_docstring_says_what_is_true(tmp_path, monkeypatch):
     check_docstring(polyattn.load_run)
 
 
+class TestFamilies:
+    def test_without_a_name_it_is_of_before(self, run):
+        write_checkpoint(run, 1, vit())
+        assert isinstance(polyattn.load_run(run), ViT)
+
+    @pytest.mark.parametrize("name", ["vit", "vit-tiny28", "deit-tiny32"])
+    def test_names_of_vit(self, run, name):
+        write_config(run, model=dict(name=name))
+        write_checkpoint(run, 1, vit())
+        model = polyattn.load_run(run)
+        assert model.dist_token is None and len(model.blocks) == 2
+
+    def test_distilled_ones(self, run):
+        write_config(run, model=dict(name="vit-distilled", pooling="class"))
+        model = vit(pooling="class", distilled=True)
+        write_checkpoint(run, 1, model)
+        found = polyattn.load_run(run)
+        assert same(found, model) and found.image_size == 12
+        # Weights of another model than the config says.
+        write_checkpoint(run, 2, vit(pooling="class"))
+        assert "8 patches are not those of a square image" in refusal(run)
+
+    def test_families_of_cpp_alone(self, run):
+        write_checkpoint(run, 1, vit())
+        for name in ("swin-tiny32", "xcit-nano-12-p16", "resnet"):
+            write_config(run, model=dict(name=name))
+            message = refusal(run)
+            assert f"model.name is {name!r}, a family that polyattn.models" in message
+            assert "(only vit, deit, gpt, classifier)" in message
+            assert "polyattn eval" in message
+
+
 class TestWeights:
     def test_of_the_last_step(self, run):
         first, last = vit(), vit()

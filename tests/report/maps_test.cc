@@ -59,6 +59,21 @@ TEST(Maps, TakesTexts) {
   EXPECT_EQ(flaw_of(json), "");
 }
 
+TEST(Maps, MoreThanTheClassTokenMayComeBeforeTheTokens) {
+  Json json = small_maps();
+  json["inputs"][0] = {{"label", ""}, {"kind", "text"}, {"tokens", {"a", "b"}}};
+  json["prefix"] = 2;
+  EXPECT_EQ(flaw_of(json), "\"prefix\" is 2, but there is no class token");
+  json["class_token"] = true;
+  EXPECT_EQ(base::parse_json(parse_maps(json.dump()).text(1)).at("prefix"), 2);
+  json["prefix"] = 3;
+  EXPECT_EQ(flaw_of(json), "an input has 2 tokens, the maps have 1");
+  for (const Json& wrong : {Json(1), Json(-1), Json("2"), Json(1.5)}) {
+    json["prefix"] = wrong;
+    EXPECT_NE(flaw_of(json), "") << wrong;
+  }
+}
+
 TEST(Maps, RefusesWhatDoesNotAgree) {
   EXPECT_EQ(flaw_after([](Json&) {}), "");
   EXPECT_EQ(flaw_after([](Json& j) { j["rows"] = 5; }),

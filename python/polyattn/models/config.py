@@ -19,6 +19,8 @@ from .vit import ViT
 IMAGES = ("fashion-mnist", "mnist", "cifar10", "images", "imagenet", "tiny-imagenet")
 TEXTS = ("sotu", "text")
 SEQUENCES = ("listops", "imdb")
+# Of model.name, up to its first hyphen.
+FAMILIES = ("vit", "deit", "gpt", "classifier")
 
 _Section = Mapping[str, Any]
 _Tensors = Mapping[str, Tensor]
@@ -56,6 +58,7 @@ _KEYS: Dict[str, Any] = {
 }
 # Younger ones, with what their absence means.
 _YOUNG: Dict[str, Any] = {
+    "name": "",
     "output_norm": "none",
     "output_gate": False,
     "center_values": False,
@@ -82,6 +85,7 @@ def make_model(config: Mapping[str, _Section], weights: _Tensors) -> torch.nn.Mo
             f"model.norm_clamp is {model['norm_clamp']!r}, which only C++ computes: "
             "evaluate the run with `polyattn eval`"
         )
+    _check_family(model["name"])
     name = _value("task", task, "name", "")
     for tasks, make in ((IMAGES, _vit), (TEXTS, _gpt), (SEQUENCES, _classifier)):
         if name in tasks:
@@ -90,15 +94,27 @@ def make_model(config: Mapping[str, _Section], weights: _Tensors) -> torch.nn.Mo
     raise ValueError(f"task.name is {name!r}, expected one of {known}")
 
 
+def _check_family(name: str) -> None:
+    """Of model.name, which runs of before have not: "vit-tiny32" is of vit."""
+    family = name.split("-")[0]
+    if family not in ("", *FAMILIES):
+        raise ValueError(
+            f"model.name is {name!r}, a family that polyattn.models does not have "
+            f"(only {', '.join(FAMILIES)}): evaluate the run with `polyattn eval`"
+        )
+
+
 def _vit(model: _Section, task: _Section, weights: _Tensors) -> ViT:
     mean, std = _statistics(task)
+    distilled = model["name"].endswith("-distilled")
     return ViT(
         *_sizes(model),
-        image_size=_image_size(weights, model["pooling"]),
+        image_size=_image_size(weights, (model["pooling"] == "class") + distilled),
         patch_size=model["patch"],
         channels=_size(weights, "patches.proj.weight", 1),
         classes=_size(weights, "head.weight", 0),
         pooling=model["pooling"],
+        distilled=distilled,
         mean=mean,
         std=std,
         **_options(model),
@@ -210,9 +226,9 @@ def _size(weights: _Tensors, name: str, dim: int) -> int:
     return weights[name].shape[dim]
 
 
-def _image_size(weights: _Tensors, pooling: str) -> int:
-    """From the number of rows, which are the patches of a square."""
-    rows = _size(weights, "positions.weight", 0) - (pooling == "class")
+def _image_size(weights: _Tensors, prefix: int) -> int:
+    """From the number of rows, which are the patches of a square after others."""
+    rows = _size(weights, "positions.weight", 0) - prefix
     side = math.isqrt(max(rows, 0))
     if side * side != rows:
         raise ValueError(f"{rows} patches are not those of a square image")

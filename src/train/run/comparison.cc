@@ -14,6 +14,8 @@
 #include "base/message.h"
 #include "polyattn/activation.h"
 #include "train/run/config.h"
+#include "train/run/models.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::run {
 namespace {
@@ -208,10 +210,17 @@ void check_tasks(const std::vector<RunInfo>& runs) {
     throw std::invalid_argument("[compare] there are no runs");
   }
   for (const RunInfo& run : runs) {
-    if (run.task == runs.front().task) continue;
-    throw std::invalid_argument(fmt::format(
-        "[compare] runs of the tasks {} and {} cannot be compared",
-        base::in_quotes(runs.front().task), base::in_quotes(run.task)));
+    if (run.task != runs.front().task) {
+      throw std::invalid_argument(fmt::format(
+          "[compare] runs of the tasks {} and {} cannot be compared",
+          base::in_quotes(runs.front().task), base::in_quotes(run.task)));
+    }
+    const std::string one = subject_of(runs.front()), other = subject_of(run);
+    if (one == other) continue;
+    throw std::invalid_argument(
+        fmt::format("[compare] runs on {} and on {} cannot be compared: their "
+                    "models differ",
+                    base::in_quotes(one), base::in_quotes(other)));
   }
 }
 
@@ -233,11 +242,11 @@ Differences differences_to(const Comparison& comparison,
 Comparison compare_runs(const std::vector<RunInfo>& runs) {
   check_tasks(runs);
   Comparison comparison;
-  const auto& tasks = task_names();
-  const std::string& task = runs.front().task;
-  comparison.task = std::find(tasks.begin(), tasks.end(), task) != tasks.end()
-                        ? task
-                        : base::in_quotes(task);
+  const std::string subject = subject_of(runs.front());
+  const auto& model = runs.front().model;
+  const bool known = find_task(runs.front().task) != nullptr &&
+                     (!model || find_model(*model) != nullptr);
+  comparison.task = known ? subject : base::in_quotes(subject);
   comparison.figure = figure_of(runs);
   for (const RunInfo& run : runs) {
     comparison.tokens =

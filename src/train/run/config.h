@@ -51,6 +51,8 @@ struct TaskConfig {
 };
 
 struct ModelConfig {
+  // Which (train/run/models.h). A named size decides others of these keys.
+  std::string name = "vit";
   std::string activation = "softmax";
   std::int64_t dim = 64;
   std::int64_t depth = 4;
@@ -156,8 +158,9 @@ struct Config {
 // listops, imdb.
 const std::vector<std::string>& task_names();
 
-// Throws ConfigError with the nearest name if there is no such task.
-Config default_config(std::string_view task);
+// Of the task with this model; empty: with its own. Throws ConfigError with the
+// nearest name if there is no such task, or the task no such model.
+Config default_config(std::string_view task, std::string_view model = {});
 
 // "train.lr=3e-4": keys as in the file, values as TOML writes them. A value
 // that is no TOML is taken as a string, so that quotes can be left out:
@@ -168,8 +171,9 @@ struct Setting {
 };
 Setting parse_setting(std::string_view text);
 
-// The defaults of the task that the text or the settings name, changed by the
-// text, then by the settings, and checked. `source` is what messages call it.
+// The defaults of the task and the model that the text or the settings name,
+// changed by the text, then by the settings, and checked. `source` is what
+// messages call it.
 Config parse_config(std::string_view text, std::string_view source,
                     const std::vector<Setting>& settings = {});
 Config read_config(const std::filesystem::path& path,
@@ -198,7 +202,8 @@ std::vector<std::string> config_differences(const Config& a, const Config& b);
 // ConfigError.
 void write_config(const std::filesystem::path& path, const Config& config);
 
-// Every key that the task heeds, its default and what it means, for --help.
-std::string describe_config(std::string_view task);
+// Every key that the task heeds, its default with this model and what it means,
+// for --help.
+std::string describe_config(std::string_view task, std::string_view model = {});
 
 }  // namespace polyattn::run

@@ -7,6 +7,7 @@
 #include "base/message.h"
 #include "base/utf8.h"
 #include "polyattn/activation.h"
+#include "train/run/models.h"
 #include "train/run/problems.h"
 #include "train/run/suggest.h"
 
@@ -18,7 +19,9 @@ constexpr std::size_t kLongestPath = 4096;
 class Checker {
  public:
   explicit Checker(const Config& config)
-      : config_(config), task_(find_task(config.task.name)) {}
+      : config_(config),
+        task_(find_task(config.task.name)),
+        model_(find_model(config.model.name)) {}
 
   std::vector<BadValue> run();
 
@@ -37,7 +40,9 @@ class Checker {
   void check_number(const Field& field, double value);
   void check_string(const Field& field, const std::string& value);
   void check_value(const Field& field);
+  bool knows_model();
   void check_heeded(const Field& field, const Config& defaults);
+  bool check_sizes_of_name(const Field& field, const Config& defaults);
   void check_activation();
   void check_sizes();
   void check_images();
@@ -47,6 +52,7 @@ class Checker {
 
   const Config& config_;
   const TaskEntry* task_;
+  const ModelEntry* model_;
   std::vector<BadValue> bad_;
 };
 
@@ -98,6 +104,15 @@ void Checker::check_value(const Field& field) {
   }
 }
 
+// Without a model the keys that it decides cannot be judged.
+bool Checker::knows_model() {
+  const std::string& name = config_.model.name;
+  if (model_ != nullptr && (model_->tasks & task_->kind) != 0) return true;
+  refuse("model", "name", " is {}, which is no model of {}: {}",
+         base::in_quotes(name), task_->name, advice_on_model(name, *task_));
+  return false;
+}
+
 // A choice that would be ignored is one that somebody believes was made.
 void Checker::check_heeded(const Field& field, const Config& defaults) {
   if ((field.tasks & task_->kind) != 0) return;
@@ -111,6 +126,16 @@ void Checker::check_heeded(const Field& field, const Config& defaults) {
   refuse(field, fmt::format(" means nothing to the task {} (only to {}): "
                             "leave it out",
                             task_->name, heeding));
+}
+
+// Nor may anybody believe that a named size has another width.
+bool Checker::check_sizes_of_name(const Field& field, const Config& defaults) {
+  if (field.section != "model" || heeds(*model_, field.key)) return true;
+  const Value value = field.get(config_), own = field.get(defaults);
+  if (value == own) return true;
+  refuse(field, fmt::format(" is {}, but the model {} has {}: leave it out",
+                            value_text(value), model_->name, value_text(own)));
+  return false;
 }
 
 // Three lines, the last with a caret: kept below each other, and indented.
@@ -261,12 +286,18 @@ void Checker::check_norm_clamp() {
 
 std::vector<BadValue> Checker::run() {
   for (const Field& field : fields()) check_value(field);
-  if (!bad_.empty()) return bad_;
-  const Config defaults = default_config(task_->name);
-  for (const Field& field : fields()) check_heeded(field, defaults);
+  if (!bad_.empty() || !knows_model()) return bad_;
+  const Config defaults = default_config(task_->name, model_->name);
+  bool sizes_hold = true;
+  for (const Field& field : fields()) {
+    check_heeded(field, defaults);
+    sizes_hold = check_sizes_of_name(field, defaults) && sizes_hold;
+  }
   check_activation();
-  check_sizes();
-  check_images();
+  if (sizes_hold) {
+    check_sizes();
+    check_images();
+  }
   check_stream(defaults);
   check_augmentation();
   check_norm_clamp();

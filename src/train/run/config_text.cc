@@ -4,6 +4,7 @@
 #include "base/text_table.h"
 #include "train/run/config.h"
 #include "train/run/fields.h"
+#include "train/run/models.h"
 
 namespace polyattn::run {
 namespace {
@@ -45,8 +46,8 @@ std::vector<std::string> config_differences(const Config& a, const Config& b) {
   return differences;
 }
 
-std::string describe_config(std::string_view task) {
-  const Config defaults = default_config(task);
+std::string describe_config(std::string_view task, std::string_view model) {
+  const Config defaults = default_config(task, model);
   const unsigned kind = find_task(task)->kind;
   base::TextTable table({{"key", base::Align::kLeft},
                          {"default", base::Align::kLeft},
@@ -56,7 +57,8 @@ std::string describe_config(std::string_view task) {
     table.add_row({field.name(), value_text(field.get(defaults)),
                    meaning_with_choices(field)});
   }
-  return table.to_string();
+  return fmt::format("{}\nmodel.name is one of {}.\n", table.to_string(),
+                     model_names(kind));
 }
 
 }  // namespace polyattn::run

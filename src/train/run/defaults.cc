@@ -5,6 +5,7 @@
 
 #include "base/message.h"
 #include "train/run/config.h"
+#include "train/run/models.h"
 #include "train/run/suggest.h"
 #include "train/run/tasks.h"
 
@@ -140,7 +141,7 @@ const std::vector<std::string>& task_names() {
   return names;
 }
 
-Config default_config(std::string_view task) {
+Config default_config(std::string_view task, std::string_view model) {
   const TaskEntry* const entry = find_task(task);
   if (entry == nullptr) {
     throw ConfigError(fmt::format("[config] unknown task {}: {}",
@@ -163,6 +164,14 @@ Config default_config(std::string_view task) {
   } else {
     colour_images(config);
   }
+  const ModelEntry* const chosen =
+      model.empty() ? default_model(entry->kind) : find_model(model);
+  if (chosen == nullptr || (chosen->tasks & entry->kind) == 0) {
+    throw ConfigError(fmt::format("[config] unknown model {} of {}: {}",
+                                  base::in_quotes(model), task,
+                                  advice_on_model(model, *entry)));
+  }
+  apply_model(*chosen, config.model);
   return config;
 }
 

@@ -6,9 +6,11 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <optional>
 
 #include "base/message.h"
 #include "polyattn/activation.h"
+#include "train/run/models.h"
 #include "train/run/suggest.h"
 #include "train/run/toml_section.h"
 
@@ -20,8 +22,9 @@ constexpr Range kArmCount = {.low = 1, .high = 1e6};
 constexpr std::size_t kLongestComparisonName = 60;
 
 // What the file says otherwise, or the command.
-constexpr std::array<std::string_view, 4> kNoSettings = {
-    "task.name", "model.activation", "train.seed", "train.threads"};
+constexpr std::array<std::string_view, 5> kNoSettings = {
+    "task.name", "model.name", "model.activation", "train.seed",
+    "train.threads"};
 
 bool fits_a_folder(const std::string& name) {
   return name.size() <= kLongestComparisonName && !name.starts_with('.') &&
@@ -100,7 +103,8 @@ class ExperimentParser {
   void read_sections(const std::vector<TomlSection>& sections);
   void read_quick(const TomlSection& section);
   void add_comparison(const TomlSection& section);
-  Config base_of(SectionKeys& keys, const std::string& task);
+  std::optional<Config> defaults_of(SectionKeys& keys);
+  Config base_of(SectionKeys& keys, Config defaults);
   void add_arms(const std::vector<TomlString>& texts, const std::string& where,
                 ExperimentComparison& comparison);
   void check_name(const std::string& name, const std::string& where);
@@ -149,9 +153,33 @@ void ExperimentParser::check_name(const std::string& name,
   }
 }
 
-// The defaults of the task, changed by the settings.
-Config ExperimentParser::base_of(SectionKeys& keys, const std::string& task) {
-  PlacedSettings settings(default_config(task), source_, problems_);
+// Of the task and the model; nothing if there is no such task or model.
+std::optional<Config> ExperimentParser::defaults_of(SectionKeys& keys) {
+  const std::string task = keys.required_text("task");
+  const std::string model = keys.text("model");
+  const TaskEntry* const entry = find_task(task);
+  if (entry == nullptr) {
+    if (!task.empty()) {
+      problems_.add(keys.place_of("task"),
+                    fmt::format("unknown task {}: {}", base::in_quotes(task),
+                                advice_on_task(task)));
+    }
+    return std::nullopt;
+  }
+  const ModelEntry* const known = find_model(model);
+  if (!model.empty() &&
+      (known == nullptr || (known->tasks & entry->kind) == 0)) {
+    problems_.add(keys.place_of("model"),
+                  fmt::format("unknown model {}: {}", base::in_quotes(model),
+                              advice_on_model(model, *entry)));
+    return std::nullopt;
+  }
+  return default_config(task, model);
+}
+
+// The defaults, changed by the settings.
+Config ExperimentParser::base_of(SectionKeys& keys, Config defaults) {
+  PlacedSettings settings(std::move(defaults), source_, problems_);
   settings.apply(keys.strings("settings"));
   const auto of_quick = keys.strings("quick");
   if (quick()) {
@@ -197,7 +225,7 @@ void ExperimentParser::add_comparison(const TomlSection& section) {
   ExperimentComparison comparison;
   comparison.name = keys.required_text("name");
   check_name(comparison.name, keys.place_of("name"));
-  const std::string task = keys.required_text("task");
+  std::optional<Config> defaults = defaults_of(keys);
   const auto activations = keys.required_strings("activations");
   comparison.seeds = static_cast<int>(keys.integer("seeds", 3, kSeedCount));
   comparison.grid_seeds =
@@ -208,18 +236,13 @@ void ExperimentParser::add_comparison(const TomlSection& section) {
   }
   std::vector<std::string> grid;
   for (const TomlString& axis : keys.strings("grid")) grid.push_back(axis.text);
-  if (find_task(task) == nullptr) {
-    if (!task.empty()) {
-      problems_.add(keys.place_of("task"),
-                    fmt::format("unknown task {}: {}", base::in_quotes(task),
-                                advice_on_task(task)));
-    }
+  if (!defaults) {
     keys.strings("settings");
     keys.strings("quick");
     return keys.finish();
   }
   const std::size_t before = problems_.count();
-  comparison.base = base_of(keys, task);
+  comparison.base = base_of(keys, *std::move(defaults));
   keys.finish();
   // What does not hold for the config does not hold for what is made of it.
   if (problems_.count() == before) {

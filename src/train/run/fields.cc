@@ -92,6 +92,8 @@ constexpr Field kFields[] = {
     {"task", "test_count", kTask<&TaskConfig::test_count>,
      "expressions to test on", from_to(1, 1e8), {}, kListOps},
 
+    {"model", "name", kModel<&ModelConfig::name>,
+     "which model; a named size decides the keys of sizes"},
     {"model", "activation", kModel<&ModelConfig::activation>,
      "formula of the attention weights, as x^3/sqrt(N)"},
     {"model", "dim", kModel<&ModelConfig::dim>,
@@ -267,6 +269,7 @@ bool is_retired(std::string_view section, std::string_view key) {
 
 const char* why_shared(std::string_view name) {
   if (name == "model.activation") return "formulas are named by themselves";
+  if (name == "model.name") return "activations are compared in one model";
   if (name == "train.seed") return "every setting has the same seeds";
   if (name == "train.threads" || name == "train.workers") {
     return "it decides how fast, not how well";

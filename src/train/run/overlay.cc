@@ -9,6 +9,7 @@
 #include "base/message.h"
 #include "train/run/config.h"
 #include "train/run/fields.h"
+#include "train/run/models.h"
 #include "train/run/problems.h"
 #include "train/run/suggest.h"
 #include "train/run/toml_reader.h"
@@ -62,19 +63,26 @@ bool assign(Config& config, const Field& field, const TomlValue& value,
 class Overlay {
  public:
   Overlay(std::string_view source, const std::vector<Setting>& settings,
-          Config (*defaults)(std::string_view task))
+          Config (*defaults)(std::string_view task, std::string_view model))
       : source_(source), settings_(settings), defaults_(defaults) {}
 
   Config apply(std::string_view text);
 
  private:
+  // The string that a key is given, and from where; empty: it is not.
+  struct Origin {
+    std::string value, where;
+  };
+
   std::vector<TomlSection> read(std::string_view text);
-  void start_from_task(const std::vector<TomlSection>& sections);
+  Origin origin_of(const Field& field,
+                   const std::vector<TomlSection>& sections) const;
+  void start_from_defaults(const std::vector<TomlSection>& sections);
   void apply_section(const TomlSection& section);
 
   std::string source_;
   const std::vector<Setting>& settings_;
-  Config (*defaults_)(std::string_view task);
+  Config (*defaults_)(std::string_view task, std::string_view model);
   Config config_;
   Problems problems_;
   std::map<const Field*, std::string> origins_;
@@ -107,17 +115,15 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
   return {key.substr(0, dot), key.substr(dot + 1)};
 }
 
-void Overlay::start_from_task(const std::vector<TomlSection>& sections) {
-  const Field& field = *find_field("task", "name");
-  std::string name = config_.task.name;
-  std::string where;
+Overlay::Origin Overlay::origin_of(
+    const Field& field, const std::vector<TomlSection>& sections) const {
+  Origin origin;
   const auto take = [&](const TomlValue& value, std::string from) {
     // Values of other types are refused later, with the rest.
     if (!value.value || !std::holds_alternative<std::string>(*value.value)) {
       return;
     }
-    name = std::get<std::string>(*value.value);
-    where = std::move(from);
+    origin = {std::get<std::string>(*value.value), std::move(from)};
   };
   for (const TomlSection& section : sections) {
     if (section.name != field.section) continue;
@@ -130,12 +136,24 @@ void Overlay::start_from_task(const std::vector<TomlSection>& sections) {
     if (setting.key != field.name()) continue;
     take(setting_value(setting, /*wants_string=*/true), "--set");
   }
-  if (find_task(name) == nullptr) {
-    problems_.add(where, fmt::format("unknown task {}: {}", in_quotes(name),
-                                     advice_on_task(name)));
+  return origin;
+}
+
+// An unknown model is refused later, with the rest.
+void Overlay::start_from_defaults(const std::vector<TomlSection>& sections) {
+  Origin task = origin_of(*find_field("task", "name"), sections);
+  if (task.where.empty()) task.value = config_.task.name;
+  const TaskEntry* const entry = find_task(task.value);
+  if (entry == nullptr) {
+    problems_.add(task.where,
+                  fmt::format("unknown task {}: {}", in_quotes(task.value),
+                              advice_on_task(task.value)));
     problems_.check();
   }
-  config_ = defaults_(name);
+  const Origin model = origin_of(*find_field("model", "name"), sections);
+  const ModelEntry* const known = find_model(model.value);
+  const bool fits = known != nullptr && (known->tasks & entry->kind) != 0;
+  config_ = defaults_(task.value, fits ? model.value : "");
 }
 
 void Overlay::apply_section(const TomlSection& section) {
@@ -175,7 +193,7 @@ void Overlay::apply_section(const TomlSection& section) {
 
 Config Overlay::apply(std::string_view text) {
   const std::vector<TomlSection> sections = read(text);
-  start_from_task(sections);
+  start_from_defaults(sections);
   for (const TomlSection& section : sections) apply_section(section);
   for (const Setting& setting : settings_) {
     if (const Field* field =
@@ -223,8 +241,8 @@ Config parse_config(std::string_view text, std::string_view source,
 Config parse_run_config(std::string_view text, std::string_view source,
                         const std::vector<Setting>& settings) {
   return Overlay(source, settings,
-                 [](std::string_view task) {
-                   Config config = default_config(task);
+                 [](std::string_view task, std::string_view model) {
+                   Config config = default_config(task, model);
                    config.model.start = "plain";
                    return config;
                  })

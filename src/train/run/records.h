@@ -104,6 +104,7 @@ struct RunInfo {
   RunState state = RunState::kRunning;
   std::string task;
   std::string activation;
+  std::optional<std::string> model;  // model.name; older runs have none
   // The settings in which it differs from the rest of its comparison,
   // "model.start=plain"; none: it does not.
   std::optional<std::string> variant;
@@ -137,6 +138,10 @@ struct RunInfo {
 
   bool operator==(const RunInfo&) const = default;
 };
+
+// What is compared on its own: the task, and the model unless it is the task's
+// own, "cifar10, vit-tiny32".
+std::string subject_of(const RunInfo& info);
 
 // Of a row of a comparison: "x^3{model.start=plain}", or the formula alone
 // without a variant.

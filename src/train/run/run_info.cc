@@ -10,7 +10,9 @@
 #include "base/json_text.h"
 #include "base/message.h"
 #include "base/text_file.h"
+#include "train/run/models.h"
 #include "train/run/records.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::run {
 namespace {
@@ -32,6 +34,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("state", info.state);
   visit("task", info.task);
   visit("activation", info.activation);
+  visit("model", info.model);
   visit("variant", info.variant);
   visit("seed", info.seed);
   visit("step", info.step);
@@ -110,7 +113,7 @@ class InfoReader {
     value = string(json_, key);
   }
   void operator()(const char* key, std::int64_t& value) {
-    value = integer(json_, key, std::numeric_limits<std::int64_t>::max());
+    value = integer(json_, key, kMaxCount);
   }
   void operator()(const char* key, int& value) {
     value =
@@ -142,21 +145,15 @@ class InfoReader {
   void operator()(const char* key, std::optional<Divergence>& value) {
     value.reset();
     if (is_absent(key)) return;
-    const base::Json& json = part(json_, key);
-    if (!json.is_object()) refuse(key, wrong_type(json, "an object"));
-    value = Divergence{
-        integer(json, "step", std::numeric_limits<std::int64_t>::max()),
-        string(json, "what")};
+    const base::Json& json = object(key);
+    value = Divergence{integer(json, "step", kMaxCount), string(json, "what")};
   }
-
   void operator()(const char* key, std::optional<PixelStatistics>& value) {
     value.reset();
     if (is_absent(key)) return;
-    const base::Json& json = part(json_, key);
-    if (!json.is_object()) refuse(key, wrong_type(json, "an object"));
+    const base::Json& json = object(key);
     value = PixelStatistics{numbers(json, "mean"), numbers(json, "std")};
   }
-
   void check_format() {
     if (!json_.is_object()) {
       throw RecordError(fmt::format("[run] {}: it is no JSON object", file_));
@@ -168,6 +165,8 @@ class InfoReader {
   }
 
  private:
+  static constexpr auto kMaxCount = std::numeric_limits<std::int64_t>::max();
+
   [[noreturn]] void refuse(const char* key, const std::string& why) const {
     throw RecordError(fmt::format("[run] {}: \"{}\" {}", file_, key, why));
   }
@@ -184,6 +183,12 @@ class InfoReader {
     const auto found = object.find(key);
     if (found == object.end()) refuse(key, "is missing");
     return *found;
+  }
+
+  const base::Json& object(const char* key) const {
+    const base::Json& json = part(json_, key);
+    if (!json.is_object()) refuse(key, wrong_type(json, "an object"));
+    return json;
   }
 
   std::string string(const base::Json& object, const char* key) const {
@@ -220,6 +225,14 @@ class InfoReader {
 };
 
 }  // namespace
+
+std::string subject_of(const RunInfo& info) {
+  const TaskEntry* const task = find_task(info.task);
+  const bool own =
+      !info.model ||
+      (task != nullptr && *info.model == default_model(task->kind)->name);
+  return own ? info.task : fmt::format("{}, {}", info.task, *info.model);
+}
 
 std::string arm_name(const std::string& activation,
                      const std::string& variant) {

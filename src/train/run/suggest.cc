@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/run/fields.h"
+#include "train/run/models.h"
 
 namespace polyattn::run {
 namespace {
@@ -106,6 +107,15 @@ std::string advice_on_task(std::string_view task) {
   for (const TaskEntry& entry : kTasks) names.push_back(entry.name);
   if (const auto near = nearest(task, names)) return did_you_mean(*near);
   return fmt::format("tasks are {}", fmt::join(names, ", "));
+}
+
+std::string advice_on_model(std::string_view model, const TaskEntry& task) {
+  std::vector<std::string_view> names;
+  for (const ModelEntry& entry : models()) {
+    if ((entry.tasks & task.kind) != 0) names.push_back(entry.name);
+  }
+  if (const auto near = nearest(model, names)) return did_you_mean(*near);
+  return fmt::format("models of {} are {}", task.name, fmt::join(names, ", "));
 }
 
 }  // namespace polyattn::run

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/run/tasks.h"
+
 namespace polyattn::run {
 
 // Characters to insert, delete, replace or swap with their neighbour to make
@@ -26,5 +28,8 @@ std::string advice_on_key(std::string_view section, std::string_view key);
 // The same for the name of a section, and of a task.
 std::string advice_on_section(std::string_view section);
 std::string advice_on_task(std::string_view task);
+
+// The same for a model that a task does not have.
+std::string advice_on_model(std::string_view model, const TaskEntry& task);
 
 }  // namespace polyattn::run

@@ -42,8 +42,15 @@ std::string SectionKeys::place_of(std::string_view key) const {
                           : place_text(source_, entry->line, entry->column);
 }
 
+std::string SectionKeys::text(std::string_view key) {
+  return text_of(ask(key), key);
+}
+
 std::string SectionKeys::required_text(std::string_view key) {
-  const TomlEntry* const entry = require(key);
+  return text_of(require(key), key);
+}
+
+std::string SectionKeys::text_of(const TomlEntry* entry, std::string_view key) {
   if (entry == nullptr) return "";
   const auto& value = entry->value.value;
   const auto* const text = value ? std::get_if<std::string>(&*value) : nullptr;

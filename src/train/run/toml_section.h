@@ -18,6 +18,7 @@ class SectionKeys {
               Problems& problems)
       : section_(section), source_(source), problems_(problems) {}
 
+  std::string text(std::string_view key);           // not empty, if it is there
   std::string required_text(std::string_view key);  // not empty
   std::int64_t integer(std::string_view key, std::int64_t fallback,
                        const Range& range);
@@ -34,6 +35,7 @@ class SectionKeys {
   const TomlEntry* find(std::string_view key) const;
   const TomlEntry* ask(std::string_view key);
   const TomlEntry* require(std::string_view key);
+  std::string text_of(const TomlEntry* entry, std::string_view key);
   void refuse_type(const TomlEntry& entry, std::string_view wanted);
 
   const TomlSection& section_;

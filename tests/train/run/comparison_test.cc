@@ -221,6 +221,22 @@ TEST(CompareRuns, RefusesNoRunsAndMixedTasks) {
             "compared");
 }
 
+TEST(Comparison, IsOfOneModel) {
+  RunInfo own = run_of("x", 1, 0.5), named = run_of("x^2", 1, 0.5);
+  own.model = "vit";
+  named.model = "vit-tiny32";
+  EXPECT_EQ(compare_runs({run_of("x", 2, 0.5), own}).task, "cifar10");
+  EXPECT_EQ(compare_runs({named, named}).task, "cifar10, vit-tiny32");
+  EXPECT_EQ(
+      test::message_of<std::invalid_argument>([&] {
+        compare_runs({own, named});
+      }),
+      "[compare] runs on \"cifar10\" and on \"cifar10, vit-tiny32\" cannot "
+      "be compared: their models differ");
+  named.model = "\x1b[2J";
+  EXPECT_EQ(compare_runs({named}).task.find('\x1b'), std::string::npos);
+}
+
 TEST(ComparisonTable, ShowsEveryColumn) {
   std::vector<RunInfo> runs = three_seeds();
   runs[0] = diverged_run("x^3/sqrt(N)", 1);

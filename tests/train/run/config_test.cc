@@ -129,6 +129,8 @@ TEST(ConfigFile, KeysThatARunDidNotKnowMeanWhatWasDoneThen) {
   const Config kept =
       parse_run_config("[model]\nstart = \"matched\"\n", "config.toml");
   EXPECT_EQ(kept.model.start, "matched");
+  EXPECT_EQ(old.model.name, "vit");
+  EXPECT_EQ(parse_run_config("[task]\nname = 'sotu'\n", "").model.name, "gpt");
 }
 
 TEST(ConfigText, ReadsBackTheSame) {
@@ -152,10 +154,15 @@ TEST(ConfigText, KeepsEveryDigitAndCharacter) {
 TEST(ConfigText, HasEveryKeyOnce) {
   const std::string text = config_text(default_config("sotu"));
   for (const Field& field : fields()) {
+    const std::size_t begin =
+        text.find(std::string("\n[").append(field.section).append("]\n"));
+    ASSERT_NE(begin, std::string::npos) << field.name();
+    const std::string section =
+        text.substr(begin, text.find("\n[", begin + 1) - begin);
     const std::string line = std::string("\n").append(field.key).append(" = ");
-    const std::size_t found = text.find(line);
+    const std::size_t found = section.find(line);
     ASSERT_NE(found, std::string::npos) << field.name();
-    EXPECT_EQ(text.find(line, found + 1), std::string::npos) << field.name();
+    EXPECT_EQ(section.find(line, found + 1), std::string::npos) << field.name();
   }
 }
 
@@ -188,7 +195,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 14U + 28U + 19U + 15U + 6U);
+  EXPECT_EQ(fields().size(), 14U + 29U + 19U + 15U + 6U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {

@@ -44,6 +44,15 @@ Experiment parsed_experiment(const std::string& text,
   return parse_experiment(text, "e.toml", size);
 }
 
+TEST(ExperimentFile, AComparisonMayNameAModel) {
+  std::string text = kGood;
+  text.replace(text.find("seeds = 5"), 9, "model = \"vit-tiny32\"");
+  const Experiment experiment = parsed_experiment(text);
+  EXPECT_EQ(experiment.comparisons[0].base.model.name, "vit-tiny32");
+  EXPECT_EQ(experiment.comparisons[0].base.model.dim, 192);
+  EXPECT_EQ(experiment.comparisons[1].base.model.name, "gpt");
+}
+
 TEST(ExperimentFile, SaysWhatIsRun) {
   const Experiment experiment = parsed_experiment(kGood);
   EXPECT_EQ(experiment.title, "Powers");
@@ -119,6 +128,15 @@ TEST(ExperimentFile, MistakesHaveTheirPlace) {
   EXPECT_EQ(refusal_with("\"cifar10\"", "\"cifar\""),
             "[experiment] e.toml:7:1: unknown task \"cifar\": did you mean "
             "cifar10?");
+  EXPECT_EQ(refusal_with("seeds = 5", "model = \"vit-tiny23\""),
+            "[experiment] e.toml:10:1: unknown model \"vit-tiny23\": did you "
+            "mean vit-tiny28?");
+  EXPECT_EQ(refusal_with("seeds = 5", "model = \"gpt\"")
+                .find("[experiment] e.toml:10:1: unknown model \"gpt\": "),
+            0U);
+  EXPECT_EQ(refusal_with("\"train.steps=600\"", "\"model.name=vit\""),
+            "[experiment] e.toml:11:13: model.name is no setting of a "
+            "comparison");
   EXPECT_EQ(refusal_with("seeds = 5", "seeds = 0"),
             "[experiment] e.toml:10:1: seeds is 0, must be from 1 to 1000");
   EXPECT_EQ(refusal_with("seeds = 5", "sedes = 5"),

@@ -19,6 +19,7 @@ RunInfo full() {
   info.state = RunState::kDiverged;
   info.task = "cifar10";
   info.activation = "x^3/sqrt(N)";
+  info.model = "deit-tiny32-distilled";
   info.variant = "model.start=plain";
   info.seed = 9007199254740993;
   info.step = 12;
@@ -121,6 +122,18 @@ std::string refusal(const char* key, const base::Json& value) {
   return message.substr(std::min(start.size(), message.size()));
 }
 
+TEST(RunInfo, ItsSubjectNamesTheModelUnlessItIsTheTasksOwn) {
+  RunInfo info = full();
+  EXPECT_EQ(subject_of(info), "cifar10, deit-tiny32-distilled");
+  info.model = "vit";
+  EXPECT_EQ(subject_of(info), "cifar10");
+  info.model.reset();  // of before there were names
+  EXPECT_EQ(subject_of(info), "cifar10");
+  info.task = "sotu";
+  info.model = "gpt";
+  EXPECT_EQ(subject_of(info), "sotu");
+}
+
 TEST(RunInfoDamage, NamesTheKey) {
   EXPECT_EQ(refusal("state", "resting"),
             "\"state\" is \"resting\", which is no state");
@@ -157,10 +170,10 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 30U);
+  EXPECT_EQ(json.size(), 31U);
   const std::set<std::string> optional = {
-      "variant",       "path_costs", "blas",       "loss",  "accuracy",
-      "bits_per_byte", "split",      "divergence", "pixels"};
+      "model",    "variant",       "path_costs", "blas",       "loss",
+      "accuracy", "bits_per_byte", "split",      "divergence", "pixels"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),

@@ -49,10 +49,9 @@ export function visibleToken(token: string): string {
   return Object.hasOwn(signs, token) ? signs[token] : token;
 }
 
-// The patch of row or column `index`, or null for the class token.
+// The patch of row or column `index`, or null for what comes before them.
 export function patchOf(index: number, maps: Maps): number | null {
-  if (!maps.classToken) return index;
-  return index === 0 ? null : index - 1;
+  return index < maps.prefix ? null : index - maps.prefix;
 }
 
 export function patchColumns(input: MapInput): number {
@@ -63,7 +62,7 @@ export function patchColumns(input: MapInput): number {
 
 export function tokenName(index: number, maps: Maps, input: MapInput): string {
   const patch = patchOf(index, maps);
-  if (patch === null) return 'class token';
+  if (patch === null) return index === 0 ? 'class token' : 'distillation token';
   if (input.picture !== null) {
     const across = patchColumns(input);
     return `patch ${Math.floor(patch / across) + 1}, ${(patch % across) + 1}`;

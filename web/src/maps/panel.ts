@@ -113,10 +113,10 @@ export class MapPanel {
     );
   }
 
-  // Of a patch or a token as a key, which the class token comes before.
+  // Of a patch or a token as a key, which others may come before.
   private weightOf(row: number, key: number): number {
     const { matrix, maps } = this.options;
-    return matrix.weights[row * matrix.columns + key + (maps.classToken ? 1 : 0)] ?? 0;
+    return matrix.weights[row * matrix.columns + key + maps.prefix] ?? 0;
   }
 
   private showPicture(row: number, column: number | null): void {
@@ -164,7 +164,7 @@ export class MapPanel {
   private tokenPointed(event: Event, pinned: boolean): void {
     const token = event.target instanceof HTMLElement ? event.target.dataset.token : undefined;
     if (token === undefined) return;
-    const row = Number(token) + (this.options.maps.classToken ? 1 : 0);
+    const row = Number(token) + this.options.maps.prefix;
     this.options.onSpot({ row, column: null }, pinned);
   }
 

@@ -36,7 +36,7 @@ export function spotInPicture(
   const across = Math.floor(width / patch);
   const column = clamp((x * width) / patch, across);
   const row = clamp((y * height) / patch, Math.floor(height / patch));
-  return { row: row * across + column + (maps.classToken ? 1 : 0), column: null };
+  return { row: row * across + column + maps.prefix, column: null };
 }
 
 const steps: Record<string, [number, number]> = {

@@ -144,7 +144,7 @@ export interface AttentionMap {
 
 export interface Maps {
   inputs: MapInput[];
-  classToken: boolean;
+  prefix: number; // rows before those of the input: the class token, the distillation token
   rows: number;
   columns: number;
   maps: AttentionMap[];

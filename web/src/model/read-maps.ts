@@ -50,7 +50,7 @@ export function readMaps(value: unknown): Maps | null {
   if (!isSide(rows) || !isSide(columns)) return null;
   return {
     inputs: list(maps.inputs).map(readInput),
-    classToken: maps.class_token === true,
+    prefix: number(maps.prefix) > 0 ? number(maps.prefix) : maps.class_token === true ? 1 : 0,
     rows,
     columns,
     maps: list(maps.maps).map(readMap),

@@ -28,7 +28,7 @@ function middle(maps: Maps | undefined, input: number): Spot {
   const across = Math.floor(picture.width / picture.patch);
   const down = Math.floor(picture.height / picture.patch);
   const patch = Math.floor(down / 2) * across + Math.floor(across / 2);
-  return { row: patch + (maps.classToken ? 1 : 0), column: null };
+  return { row: patch + maps.prefix, column: null };
 }
 
 export class MapsSection implements Section {

@@ -50,8 +50,9 @@ function phrases(configs: Config[], wanted: [string, (value: string) => string][
 const imageTasks = ['fashion-mnist', 'mnist', 'cifar10', 'images', 'imagenet', 'tiny-imagenet'];
 
 function modelText(configs: Config[], task: string): string {
-  const isImage = imageTasks.includes(task);
+  const isImage = imageTasks.includes(task.split(',')[0]);
   return phrases(configs, [
+    ['model.name', (value) => (['vit', 'gpt', 'classifier'].includes(value) ? '' : value)],
     ['model.depth', (value) => `${value} ${value === '1' ? 'block' : 'blocks'}`],
     ['model.dim', (value) => `width ${value}`],
     ['model.heads', (value) => `${value} ${value === '1' ? 'head' : 'heads'}`],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { tokenName } from '../../src/maps/matrix';
 import { DocumentError, parseReport, readReport } from '../../src/model/read';
 import { decodeWeights, readMaps } from '../../src/model/read-maps';
 import { fixtures } from '../fixtures';
@@ -127,6 +128,20 @@ describe('readReport', () => {
 });
 
 describe('maps', () => {
+  it('knows how many rows come before those of the input', () => {
+    const prefixOf = (maps: object) => readMaps({ rows: 6, columns: 6, maps: [], ...maps })?.prefix;
+    expect(prefixOf({ class_token: false })).toBe(0);
+    expect(prefixOf({ class_token: true })).toBe(1);
+    expect(prefixOf({ class_token: true, prefix: 2 })).toBe(2);
+    const maps = readMaps({ class_token: true, prefix: 2, rows: 6, columns: 6, maps: [] });
+    const input = { label: '', picture: null, tokens: ['a', 'b', 'c', 'd'] };
+    expect(maps && [0, 1, 2].map((row) => tokenName(row, maps, input))).toEqual([
+      'class token',
+      'distillation token',
+      'token 1 “a”',
+    ]);
+  });
+
   it('gives weights back to half a step', () => {
     const weights = [0.5, -0.25, 0, 0.125];
     const decoded = decodeWeights({ input: 0, layer: 0, head: 0, ...pack(weights) }, 2, 2);
