@@ -184,6 +184,16 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
   json["tokens"] = info.tokens;
   json["test_count"] = info.test_count;
   json["model"] = text(info.model.value_or(""));
+  json["teacher"] = Json();
+  if (info.teacher) {
+    json["teacher"] = {{"run", text(info.teacher->run)},
+                       {"model", text(info.teacher->model)},
+                       {"activation", text(info.teacher->activation)},
+                       {"accuracy", nullptr}};
+    if (info.teacher->accuracy) {
+      json["teacher"]["accuracy"] = *info.teacher->accuracy;
+    }
+  }
   json["split"] = info.split == run::kValidation ? run::kValidation : "test";
   json["max_weight_norm"] = base::number(info.max_weight_norm);
   json["max_jacobian_norm"] = base::number(info.max_jacobian_norm);

@@ -8,6 +8,7 @@
 #include "base/program.h"
 #include "train/grid_search.h"
 #include "train/run_pool.h"
+#include "train/teacher.h"
 #include "train/train_bar.h"
 #include "train/trainer.h"
 
@@ -24,7 +25,10 @@ constexpr double kReserve = 0.9;
 std::shared_ptr<const TaskData> first_data(const ComparePlan& plan) {
   const auto runs = plan.grid.empty() ? planned_runs(plan) : search_runs(plan);
   auto data = load_task_data(runs.front().config.task);
-  for (const auto& run : runs) check_examples(*data, run.config);
+  for (const auto& run : runs) {
+    check_examples(*data, run.config);
+    check_teacher(run.config, shape_of(*data, run.config.task));
+  }
   return data;
 }
 

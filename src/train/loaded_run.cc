@@ -50,13 +50,18 @@ std::int64_t load_best(const fs::path& folder, torch::nn::Module& module) {
 
 }  // namespace
 
+std::int64_t load_weights(const fs::path& folder, torch::nn::Module& module,
+                          bool best) {
+  return best ? load_best(folder, module) : load_last(folder, module);
+}
+
 LoadedRun load_run(const fs::path& folder, const run::Config& config,
                    const TaskShape& shape, bool best) {
   use_path_costs_of(folder);
   LoadedRun loaded;
   loaded.network = make_network(config, shape);
   torch::nn::Module& module = loaded.network->module();
-  loaded.step = best ? load_best(folder, module) : load_last(folder, module);
+  loaded.step = load_weights(folder, module, best);
   module.eval();
   return loaded;
 }

@@ -53,6 +53,10 @@ class ImageNetwork : public Network {
 class ViTNetwork : public ImageNetwork<models::ViT> {
  public:
   using ImageNetwork::ImageNetwork;
+  models::DistilledLogits distilled_logits(const Batch& batch) override {
+    return model_->options.distilled() ? model_->distilled_logits(batch.inputs)
+                                       : Network::distilled_logits(batch);
+  }
   std::int64_t prefix() const override { return model_->prefix(); }
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "polyattn/models/vit.h"
 #include "train/examples.h"
 #include "train/run/config.h"
 
@@ -21,6 +22,13 @@ class Network {
 
   // [rows, classes], a row for each target.
   virtual torch::Tensor logits(const Batch& batch) = 0;
+
+  // What a student with a teacher learns by. Models whose one head learns from
+  // both have its logits twice.
+  virtual models::DistilledLogits distilled_logits(const Batch& batch) {
+    const torch::Tensor both = logits(batch);
+    return {both, both};
+  }
 
   // Rows that an attention sees, at most: the N of its norms. 0: its layers
   // differ, and say it themselves (layer_tokens of the records).

@@ -49,6 +49,7 @@ RunLog::RunLog(const Job& job, const Facts& facts, Network& network,
       optimizer_(optimizer),
       facts_(facts),
       checkpoints_(job.folder / "checkpoints", job.config.record.keep) {
+  check_teacher();
   restore();
   metrics_.emplace(job_.folder / "metrics.jsonl", progress_.metrics_bytes);
   if (job_.config.record.tensorboard) {
@@ -58,6 +59,18 @@ RunLog::RunLog(const Job& job, const Facts& facts, Network& network,
   earlier_seconds_ = info().train_seconds;
   start_ = window_start_ = Clock::now();
   set_state(run::RunState::kRunning);
+}
+
+void RunLog::check_teacher() const {
+  if (!facts_.teacher) return;
+  if (!std::filesystem::exists(job_.folder / "run.json")) return;
+  const auto before = run::read_run_info(job_.folder).teacher;
+  if (!before || before->weights == facts_.teacher->weights) return;
+  throw run::RecordError(fmt::format(
+      "[train] {} began with a teacher of other weights (hash {}) than those "
+      "in {} (hash {}): choose another folder with --out",
+      job_.folder.string(), before->weights, facts_.teacher->run,
+      facts_.teacher->weights));
 }
 
 void RunLog::restore() {
@@ -121,6 +134,8 @@ void RunLog::describe() {
   info.tokens = network_.tokens();
   info.test_count = facts_.test_count;
   info.pixels = facts_.pixels;
+  info.images = facts_.images;
+  info.teacher = facts_.teacher;
   if (job_.config.task.validation > 0) info.split = run::kValidation;
 }
 

@@ -27,10 +27,13 @@ class RunLog {
     std::int64_t batches_per_epoch = 0;
     std::int64_t test_count = 0;
     std::optional<run::PixelStatistics> pixels = {};
+    std::optional<run::ImageShape> images = {};
+    std::optional<run::Teacher> teacher = {};
   };
 
   // Takes up the newest checkpoint that belongs to the run, if there is one:
-  // its weights go into the network and its moments into the optimizer.
+  // its weights go into the network and its moments into the optimizer. Throws
+  // run::RecordError if the run has another teacher than it began with.
   RunLog(const Job& job, const Facts& facts, Network& network,
          AdamW& optimizer);
 
@@ -57,6 +60,7 @@ class RunLog {
   using Clock = std::chrono::steady_clock;
 
   void restore();
+  void check_teacher() const;
   void take(const Checkpoint& checkpoint);
   void describe();
   void set_blas();

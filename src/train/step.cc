@@ -37,6 +37,16 @@ Autocast::~Autocast() {
   enable_autocast(false);
 }
 
+torch::Tensor Stepper::loss_of_batch(const Batch& batch) {
+  const Autocast autocast(config_.train.autocast);
+  if (teacher_ == nullptr) {
+    return loss_of(network_.logits(batch), batch,
+                   config_.train.label_smoothing);
+  }
+  return distillation_loss(network_.distilled_logits(batch),
+                           teacher_->logits(batch), batch, config_.train);
+}
+
 double Stepper::accumulate(const std::vector<Batch>& batches, std::int64_t step,
                            NormWatch* watch) {
   torch::manual_seed(seed_of(static_cast<std::uint64_t>(config_.train.seed),
@@ -45,12 +55,7 @@ double Stepper::accumulate(const std::vector<Batch>& batches, std::int64_t step,
   double sum = 0;
   const auto share = 1 / static_cast<double>(batches.size());
   for (const Batch& batch : batches) {
-    torch::Tensor loss;
-    {
-      const Autocast autocast(config_.train.autocast);
-      loss =
-          loss_of(network_.logits(batch), batch, config_.train.label_smoothing);
-    }
+    torch::Tensor loss = loss_of_batch(batch);
     sum += share * loss.item<double>();
     if (config_.model.norm_clamp == "penalty") {
       loss =

@@ -9,6 +9,7 @@
 #include "train/network.h"
 #include "train/prefetch.h"
 #include "train/run/config.h"
+#include "train/teacher.h"
 #include "train/watch.h"
 
 namespace polyattn::train {
@@ -26,17 +27,20 @@ struct StepResult {
 
 class Stepper {
  public:
+  // The teacher, if there is one, is that of train.teacher.
   Stepper(const run::Config& config, Network& network, AdamW& optimizer,
-          std::int64_t steps)
+          std::int64_t steps, const Teacher* teacher = nullptr)
       : config_(config),
         network_(network),
         optimizer_(optimizer),
-        steps_(steps) {}
+        steps_(steps),
+        teacher_(teacher) {}
 
   // Takes train.accumulate batches. `step` counts from 0.
   StepResult make(Prefetcher& batches, std::int64_t step, bool watch);
 
  private:
+  torch::Tensor loss_of_batch(const Batch& batch);
   // Sums up the gradients; the mean loss. The watch, if any, sees each batch.
   double accumulate(const std::vector<Batch>& batches, std::int64_t step,
                     NormWatch* watch);
@@ -47,6 +51,7 @@ class Stepper {
   Network& network_;
   AdamW& optimizer_;
   std::int64_t steps_;
+  const Teacher* teacher_;
 };
 
 // While it lives, torch computes in bf16 what gains from it, if the config says

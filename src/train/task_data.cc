@@ -90,6 +90,12 @@ std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
   return std::make_shared<const TaskData>(std::move(data));
 }
 
+run::ImageShape image_shape_of(const TaskShape& shape) {
+  return {.channels = shape.channels,
+          .size = shape.image_size,
+          .classes = shape.classes};
+}
+
 TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
   return std::visit(
       Overloaded{

@@ -8,6 +8,7 @@
 
 #include "data/sets.h"
 #include "train/run/config.h"
+#include "train/run/records.h"
 
 namespace polyattn::train {
 
@@ -38,6 +39,8 @@ struct TaskShape {
   std::int64_t classes = 0;
   bool text = false;  // the next token is predicted
 };
+
+run::ImageShape image_shape_of(const TaskShape& shape);
 
 // Of all parts together, so that the model does not depend on what is held out.
 TaskShape shape_of(const TaskData& data, const run::TaskConfig& task);

@@ -17,6 +17,7 @@
 #include "train/run_log.h"
 #include "train/start.h"
 #include "train/step.h"
+#include "train/teacher.h"
 
 namespace polyattn::train {
 namespace {
@@ -46,9 +47,10 @@ class Trainer {
 
   const Job& job_;
   const run::Config& config_;
-  RunFolder folder_;
   TaskShape shape_;
   std::unique_ptr<Examples> examples_;
+  std::unique_ptr<const Teacher> teacher_;
+  RunFolder folder_;
   StartedNetwork start_;
   Network& network_;
   AdamW optimizer_;
@@ -60,19 +62,25 @@ class Trainer {
 Trainer::Trainer(const Job& job)
     : job_(job),
       config_(job.config),
-      folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       shape_(shape_of(*job.data, job.config.task)),
       examples_(make_examples(job.data, job.config)),
+      teacher_(make_teacher(job.config, shape_, examples_->pixels())),
+      folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       start_(start_network(job.config, shape_, *examples_)),
       network_(*start_.network),
       optimizer_(network_.module(), job.config.train),
       steps_(steps_of(job.config, *examples_)),
-      stepper_(config_, network_, optimizer_, steps_),
+      stepper_(config_, network_, optimizer_, steps_, teacher_.get()),
       log_(job,
            {.steps = steps_,
             .batches_per_epoch = examples_->batches_per_epoch(),
             .test_count = examples_->test_count(),
-            .pixels = examples_->pixels()},
+            .pixels = examples_->pixels(),
+            .images = shape_.image_size > 0
+                          ? std::optional(image_shape_of(shape_))
+                          : std::nullopt,
+            .teacher =
+                teacher_ ? std::optional(teacher_->info()) : std::nullopt},
            network_, optimizer_) {
   network_.module().train();
   if (!start_.layers.empty()) log_.write_start(start_.layers);

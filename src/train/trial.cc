@@ -9,6 +9,7 @@
 #include "train/network.h"
 #include "train/prefetch.h"
 #include "train/step.h"
+#include "train/teacher.h"
 #include "train/trainer.h"
 
 namespace polyattn::train {
@@ -48,10 +49,12 @@ TrialTimes measure_times(const run::Config& config,
   constexpr std::int64_t kMost = 100000;
   at::set_num_threads(static_cast<int>(config.train.threads));
   const auto examples = make_examples(data, config);
-  const auto network = make_network(config, shape_of(*data, config.task));
+  const TaskShape shape = shape_of(*data, config.task);
+  const auto network = make_network(config, shape);
+  const auto teacher = make_teacher(config, shape, examples->pixels());
   network->module().train();
   AdamW optimizer(network->module(), config.train);
-  Stepper stepper(config, *network, optimizer, kMost);
+  Stepper stepper(config, *network, optimizer, kMost, teacher.get());
   Prefetcher batches(
       [&](std::int64_t index) { return examples->train_batch(index); }, 0,
       kMost * config.train.accumulate);

@@ -105,7 +105,8 @@ TEST_F(Training, EvalSaysWhatTheRunSaid) {
   EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
-TEST_F(Training, NamedModelsAreCompared) {
+// A named size, and a student of one of its runs.
+TEST_F(Training, NamedModelsAreComparedAndTeach) {
   const std::string out = (folder_ / "compared").string();
   const auto arguments = [&](std::vector<std::string> more) {
     more.insert(more.end(),
@@ -124,6 +125,22 @@ TEST_F(Training, NamedModelsAreCompared) {
   EXPECT_EQ(run::read_run_info(teacher).model, "vit-tiny28");
   ASSERT_EQ(run({"eval", teacher.string()}), 0) << log();
 
+  const auto student = [&](const fs::path& folder, const fs::path& of) {
+    return run(
+        arguments({"compare", "--model", "deit-tiny32-distilled", "--out",
+                   folder.string(), "--set", "train.teacher=" + of.string()}));
+  };
+  ASSERT_EQ(student(folder_ / "students", teacher), 0) << log();
+  const auto info =
+      run::read_run_info(folder_ / "students" / "x3-over-sqrtN-seed1");
+  ASSERT_TRUE(info.teacher);
+  EXPECT_EQ(info.teacher->run, teacher.string());
+  EXPECT_EQ(info.teacher->model, "vit-tiny28");
+
+  EXPECT_EQ(student(folder_ / "orphans", folder_ / "nowhere"), 1) << log();
+  EXPECT_NE(log().find("is not the folder of a run"), std::string::npos)
+      << log();
+  EXPECT_FALSE(fs::exists(folder_ / "orphans"));
   EXPECT_EQ(run(arguments({"compare", "--model", "vit-tiny82"})), 2) << log();
   EXPECT_NE(log().find("did you mean vit-tiny28?"), std::string::npos) << log();
   EXPECT_EQ(run(arguments(

@@ -194,6 +194,24 @@ def test_weights_that_were_trained(tmp_path, grey):
     assert loss == pytest.approx(found["loss"], **LOSS)
 
 
+def test_a_student(tmp_path, grey):
+    """Named sizes, a teacher, and the logits of both heads."""
+    folder, statistics, (pixels, labels) = grey
+    teacher = train(tmp_path / "teacher", "fashion-mnist", folder)
+    settings = dict(model__name="deit-tiny32-distilled", train__teacher=teacher)
+    run = train(tmp_path / "run", "fashion-mnist", folder, **settings)
+    model = polyattn.load_run(run, **statistics)
+    assert (len(model.blocks), model.head_dist.weight.shape) == (6, (10, 192))
+    images = model.preprocess(pixels)
+    assert loss_of(model, [images], labels) == pytest.approx(
+        evaluate(run)["loss"], **LOSS
+    )
+    with torch.no_grad():
+        head, head_dist = model.distilled_logits(images)
+        assert torch.equal(model(images), (head + head_dist) / 2)
+        assert not torch.allclose(head, head_dist)
+
+
 @pytest.mark.skipif(
     not FASHION.is_dir(), reason="no Fashion-MNIST (Debian: dataset-fashion-mnist)"
 )

@@ -55,6 +55,8 @@ TEST(Document, HasEveryField) {
   run::RunInfo info = finished_run("x^3/sqrt(N)", 7, 0.875);
   info.result->bits_per_byte = 1.5;
   info.model = "vit";
+  info.teacher =
+      run::Teacher{"runs/large", "vit-small", "softmax", 0.9, "00c0ffee"};
   info.max_weight_norm = kInfinity;
   info.divergence = run::Divergence{12, "loss: nan"};
   write_run(folder / "cubic", info,
@@ -117,6 +119,11 @@ TEST(Document, HasEveryField) {
                          {"tokens", 49},
                          {"test_count", 10000},
                          {"model", "vit"},
+                         {"teacher",
+                          {{"run", "runs/large"},
+                           {"model", "vit-small"},
+                           {"activation", "softmax"},
+                           {"accuracy", 0.9}}},
                          {"split", "test"},
                          {"max_weight_norm", "inf"},
                          {"max_jacobian_norm", 4.0},

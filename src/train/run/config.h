@@ -104,8 +104,12 @@ struct TrainConfig {
   double eps = 1e-8;
   double clip = 1;  // largest gradient norm; 0: none
   double label_smoothing = 0;
-  double norm_penalty = 0.1;      // weight of model.norm_clamp = "penalty"
-  double ema = 0;                 // decay of the averaged weights; 0: none
+  double norm_penalty = 0.1;          // weight of model.norm_clamp = "penalty"
+  double ema = 0;                     // decay of the averaged weights; 0: none
+  std::string teacher;                // the folder of a run; empty: none
+  std::string distillation = "hard";  // or soft
+  double distillation_alpha = 0.5;    // the teacher's share of the loss
+  double distillation_temperature = 1;
   std::string autocast = "none";  // or bf16
 
   bool operator==(const TrainConfig&) const = default;

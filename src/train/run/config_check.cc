@@ -49,6 +49,7 @@ class Checker {
   void check_stream(const Config& defaults);
   void check_augmentation();
   void check_norm_clamp();
+  void check_distillation();
 
   const Config& config_;
   const TaskEntry* task_;
@@ -284,6 +285,32 @@ void Checker::check_norm_clamp() {
   }
 }
 
+void Checker::check_distillation() {
+  const TrainConfig& train = config_.train;
+  const TrainConfig unchosen;
+  if (!train.teacher.empty() && !model_->distilled) {
+    refuse("train", "teacher",
+           " is {}, but the model {} has no logits to learn from it: take one "
+           "whose name ends in -distilled, or XCiT",
+           base::in_quotes(train.teacher), model_->name);
+  }
+  if (train.teacher.empty() && train.distillation != unchosen.distillation) {
+    refuse("train", "distillation", " is {}, but there is no train.teacher",
+           train.distillation);
+  }
+  if (train.teacher.empty() &&
+      train.distillation_alpha != unchosen.distillation_alpha) {
+    refuse("train", "distillation_alpha",
+           " is {}, but there is no train.teacher", train.distillation_alpha);
+  }
+  if (train.distillation != "soft" &&
+      train.distillation_temperature != unchosen.distillation_temperature) {
+    refuse("train", "distillation_temperature",
+           " is {}, but train.distillation is {}",
+           train.distillation_temperature, train.distillation);
+  }
+}
+
 std::vector<BadValue> Checker::run() {
   for (const Field& field : fields()) check_value(field);
   if (!bad_.empty() || !knows_model()) return bad_;
@@ -301,6 +328,7 @@ std::vector<BadValue> Checker::run() {
   check_stream(defaults);
   check_augmentation();
   check_norm_clamp();
+  if (task_->kind == kImages) check_distillation();
   return bad_;
 }
 

@@ -57,6 +57,7 @@ constexpr std::array<Words, 2> kInterpolations = {"bilinear", "bicubic"};
 constexpr std::array<Words, 4> kPolicies = {"none", "ra", "rand-inc",
                                             "ta_wide"};
 constexpr std::array<Words, 2> kEraseValues = {"zero", "noise"};
+constexpr std::array<Words, 2> kDistillations = {"hard", "soft"};
 
 // clang-format off
 constexpr Field kFields[] = {
@@ -198,6 +199,18 @@ constexpr Field kFields[] = {
      above(0), {}, kImages | kSequences},
     {"train", "ema", kTrain<&TrainConfig::ema>,
      "decay of averaged weights, which are then tested; 0: none", kRate},
+    {"train", "teacher", kTrain<&TrainConfig::teacher>,
+     "folder of the run whose model the student learns from; empty: none",
+     {}, {}, kImages},
+    {"train", "distillation", kTrain<&TrainConfig::distillation>,
+     "what it learns: the teacher's class, or all of its probabilities",
+     {}, kDistillations, kImages},
+    {"train", "distillation_alpha", kTrain<&TrainConfig::distillation_alpha>,
+     "share of the loss that is the teacher's", from_to(0, 1), {}, kImages},
+    {"train", "distillation_temperature",
+     kTrain<&TrainConfig::distillation_temperature>,
+     "divides the logits of soft distillation",
+     {.low = 0, .high = 1e6, .without_low = true}, {}, kImages},
     {"train", "autocast", kTrain<&TrainConfig::autocast>,
      "lower precision where torch holds it safe", {}, kAutocasts},
 

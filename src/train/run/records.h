@@ -82,6 +82,25 @@ struct PixelStatistics {
   bool operator==(const PixelStatistics&) const = default;
 };
 
+// What the images of a run are like.
+struct ImageShape {
+  std::int64_t channels = 0;
+  std::int64_t size = 0;  // side
+  std::int64_t classes = 0;
+
+  bool operator==(const ImageShape&) const = default;
+};
+
+// From which model a run learned, as it was then.
+struct Teacher {
+  std::string run;  // its folder, as the config has it
+  std::string model, activation;
+  std::optional<double> accuracy;
+  std::string weights;  // hash: a run that goes on has the same teacher
+
+  bool operator==(const Teacher&) const = default;
+};
+
 // What an evaluation finds. Which figures are there depends on the task.
 struct Evaluation {
   double loss = 0;
@@ -131,6 +150,8 @@ struct RunInfo {
   std::int64_t test_count = 0;       // examples of the evaluation
   // Of a run on images; older ones have none.
   std::optional<PixelStatistics> pixels;
+  std::optional<ImageShape> images;
+  std::optional<Teacher> teacher;
   std::optional<std::string> split;  // "validation"; none: the test set
   double max_weight_norm = 0;        // over layers, heads and time
   double max_jacobian_norm = 0;

@@ -55,6 +55,8 @@ void visit_members(Visitor& visit, Info& info) {
   visit("tokens", info.tokens);
   visit("test_count", info.test_count);
   visit("pixels", info.pixels);
+  visit("images", info.images);
+  visit("teacher", info.teacher);
   visit("split", info.split);
   visit("max_weight_norm", info.max_weight_norm);
   visit("max_jacobian_norm", info.max_jacobian_norm);
@@ -86,6 +88,23 @@ class Printer {
                   const std::optional<PixelStatistics>& value) {
     json[key] = base::Json();
     if (value) json[key] = {{"mean", value->mean}, {"std", value->std}};
+  }
+  void operator()(const char* key, const std::optional<ImageShape>& value) {
+    json[key] = base::Json();
+    if (!value) return;
+    json[key] = {{"channels", value->channels},
+                 {"size", value->size},
+                 {"classes", value->classes}};
+  }
+  void operator()(const char* key, const std::optional<Teacher>& value) {
+    json[key] = base::Json();
+    if (!value) return;
+    json[key] = {{"run", value->run},
+                 {"model", value->model},
+                 {"activation", value->activation},
+                 {"accuracy", nullptr},
+                 {"weights", value->weights}};
+    if (value->accuracy) json[key]["accuracy"] = *value->accuracy;
   }
   template <typename Plain>
   void operator()(const char* key, const Plain& value) {
@@ -154,6 +173,31 @@ class InfoReader {
     const base::Json& json = object(key);
     value = PixelStatistics{numbers(json, "mean"), numbers(json, "std")};
   }
+  void operator()(const char* key, std::optional<ImageShape>& value) {
+    value.reset();
+    if (is_absent(key)) return;
+    const base::Json& json = object(key);
+    value = ImageShape{integer(json, "channels", kMaxCount),
+                       integer(json, "size", kMaxCount),
+                       integer(json, "classes", kMaxCount)};
+  }
+  void operator()(const char* key, std::optional<Teacher>& value) {
+    value.reset();
+    if (is_absent(key)) return;
+    const base::Json& json = object(key);
+    value = Teacher{string(json, "run"),
+                    string(json, "model"),
+                    string(json, "activation"),
+                    {},
+                    string(json, "weights")};
+    const base::Json& accuracy = part(json, "accuracy");
+    if (accuracy.is_null()) return;
+    if (!accuracy.is_number()) {
+      refuse(key, "has an accuracy that " + wrong_type(accuracy, "a number"));
+    }
+    value->accuracy = accuracy.get<double>();
+  }
+
   void check_format() {
     if (!json_.is_object()) {
       throw RecordError(fmt::format("[run] {}: it is no JSON object", file_));

@@ -107,6 +107,35 @@ TEST(ConfigRanges, EveryNumberHasOne) {
   }
 }
 
+TEST(ConfigAgreement, Distillation) {
+  const std::string student = "model.name=vit-distilled";
+  EXPECT_EQ(refusal("mnist", {student, "train.teacher=runs/a"}), "");
+  EXPECT_EQ(
+      refusal("mnist", {"train.teacher=runs/a"}),
+      "[config] --set: train.teacher is \"runs/a\", but the model vit has "
+      "no logits to learn from it: take one whose name ends in "
+      "-distilled, or XCiT");
+  EXPECT_EQ(refusal("mnist", {student, "train.distillation=soft"}),
+            "[config] --set: train.distillation is soft, but there is no "
+            "train.teacher");
+  EXPECT_EQ(refusal("mnist", {student, "train.distillation_alpha=0.25"}),
+            "[config] --set: train.distillation_alpha is 0.25, but there is no "
+            "train.teacher");
+  EXPECT_EQ(refusal("mnist", {student, "train.teacher=runs/a",
+                              "train.distillation_temperature=2"}),
+            "[config] --set: train.distillation_temperature is 2, but "
+            "train.distillation is hard");
+  EXPECT_EQ(refusal("mnist",
+                    {student, "train.teacher=runs/a", "train.distillation=soft",
+                     "train.distillation_temperature=2"}),
+            "");
+  EXPECT_EQ(
+      refusal("sotu", {"train.teacher=runs/a"}),
+      "[config] --set: train.teacher means nothing to the task sotu (only "
+      "to fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet): "
+      "leave it out");
+}
+
 TEST(ConfigAgreement, NormClamp) {
   EXPECT_EQ(refusal("mnist", {"model.norm_factor=2"}),
             "[config] --set: model.norm_factor is 2, but model.norm_clamp is "

@@ -40,6 +40,9 @@ RunInfo full() {
   info.tokens = 65;
   info.test_count = 10000;
   info.pixels = {{0.25, 0.5, 0.1}, {0.2, 0.3, 1.0 / 3}};
+  info.images = ImageShape{3, 32, 10};
+  info.teacher =
+      Teacher{"runs/large", "vit-small", "softmax", 0.75, "00c0ffee"};
   info.split = kValidation;
   info.max_weight_norm = std::numeric_limits<double>::infinity();
   info.max_jacobian_norm = 3.5;
@@ -158,6 +161,19 @@ TEST(RunInfoDamage, NamesTheKey) {
             "\"std\" is of type number, must be an array");
   EXPECT_EQ(refusal("pixels", {{"mean", {"a"}}, {"std", {0.5}}}),
             "\"mean\" is of type string, must be numbers");
+  EXPECT_EQ(refusal("images", {{"channels", 3}, {"size", -1}, {"classes", 2}}),
+            "\"size\" is -1, must be from 0 to 9223372036854775807");
+  EXPECT_EQ(refusal("teacher", "runs/large"),
+            "\"teacher\" is of type string, must be an object");
+  EXPECT_EQ(refusal("teacher", {{"run", "a"}, {"model", 3}}),
+            "\"model\" is of type number, must be a string");
+  EXPECT_EQ(refusal("teacher", {{"run", "a"},
+                                {"model", "vit"},
+                                {"activation", "x"},
+                                {"weights", "0"},
+                                {"accuracy", "high"}}),
+            "\"teacher\" has an accuracy that is of type string, must be a "
+            "number");
   EXPECT_EQ(refusal("divergence", 3),
             "\"divergence\" is of type number, must be an object");
   EXPECT_EQ(refusal("divergence", base::Json::object()), "\"step\" is missing");
@@ -170,10 +186,10 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 31U);
+  EXPECT_EQ(json.size(), 33U);
   const std::set<std::string> optional = {
-      "model",    "variant",       "path_costs", "blas",       "loss",
-      "accuracy", "bits_per_byte", "split",      "divergence", "pixels"};
+      "model",         "variant", "path_costs", "blas",   "loss",   "accuracy",
+      "bits_per_byte", "split",   "divergence", "pixels", "images", "teacher"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),

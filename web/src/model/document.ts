@@ -172,6 +172,7 @@ export interface Run {
   accuracy: number | null;
   bitsPerByte: number | null;
   tokens: number;
+  teacher: string; // its run and model; '' if there was none
   maxWeightNorm: number;
   maxJacobianNorm: number;
   divergence: { step: number; what: string } | null;

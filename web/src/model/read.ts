@@ -68,6 +68,19 @@ function readDivergence(value: unknown): Run['divergence'] {
   return { step: number(divergence.step), what: text(divergence.what) };
 }
 
+// 'runs/large (vit-small, softmax, 91.2 %)'; '' if it had none.
+function readTeacher(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const teacher = fields(value);
+  const accuracy = numberOrNull(teacher.accuracy);
+  const what = [
+    text(teacher.model),
+    text(teacher.activation),
+    accuracy === null ? '' : `${(100 * accuracy).toFixed(1)} %`,
+  ];
+  return `${text(teacher.run)} (${what.filter((part) => part !== '').join(', ')})`;
+}
+
 function readRun(value: unknown): Run {
   const run = fields(value);
   const state = text(run.state);
@@ -93,6 +106,7 @@ function readRun(value: unknown): Run {
     accuracy: numberOrNull(run.accuracy),
     bitsPerByte: numberOrNull(run.bits_per_byte),
     tokens: number(run.tokens),
+    teacher: readTeacher(run.teacher),
     maxWeightNorm: number(run.max_weight_norm),
     maxJacobianNorm: number(run.max_jacobian_norm),
     divergence: readDivergence(run.divergence),

@@ -84,6 +84,11 @@ function threadsText(runs: Run[]): string {
   return `${threads} ${threads === '1' ? 'thread' : 'threads'}`;
 }
 
+function teacherFact(runs: Run[]): Fact[] {
+  const teachers = joined(runs.map((run) => run.teacher));
+  return teachers === '–' ? [] : [['Teacher', teachers]];
+}
+
 function facts(runs: Run[], task: string, generated: string): Fact[] {
   const configs = runs.map((run) => readConfig(run.config));
   const total = runs.reduce(
@@ -98,6 +103,7 @@ function facts(runs: Run[], task: string, generated: string): Fact[] {
       [modelText(configs, task), `; ${span(runs.map((run) => run.parameters))} parameters`],
     ],
     ['Training', [`${span(runs.map((run) => run.steps))} steps, `, trainingText(configs)]],
+    ...teacherFact(runs),
     ['Seeds', seedList(runs)],
     ['Runs', `${plural(runs.length, 'run')}, ${duration(total)} of training and evaluation in all`],
     [

@@ -38,6 +38,17 @@ describe('readReport', () => {
     }
   });
 
+  it('names the teacher of a run, if it had one', () => {
+    const document = fixtures.small() as { runs: object[] };
+    const taught = (teacher: unknown) =>
+      readReport({ ...document, runs: [{ ...document.runs[0], teacher }] }).runs[0].teacher;
+    const teacher = { run: 'runs/large', model: 'vit-small', activation: 'softmax', accuracy: 0.9 };
+    expect(taught(teacher)).toBe('runs/large (vit-small, softmax, 90.0 %)');
+    expect(taught({ ...teacher, accuracy: null })).toBe('runs/large (vit-small, softmax)');
+    expect(taught(null)).toBe('');
+    expect(taught(undefined)).toBe('');
+  });
+
   it('survives fields of the wrong type', () => {
     const report = readReport({
       schema: 1,
