@@ -18,31 +18,43 @@ class Sampler {
 
   void linear(Point at, std::uint8_t* out) const {
     const Corner corner = split(at);
+    const std::uint8_t* upper = row(corner.y);
+    const std::uint8_t* lower = row(corner.y + 1);
+    const std::int64_t left = column(corner.x);
+    const std::int64_t right = column(corner.x + 1);
     for (std::int64_t c = 0; c < image_.channels; ++c) {
-      const auto along = [&](std::int64_t y) {
-        const double left = level(corner.x, y, c);
-        return left + (level(corner.x + 1, y, c) - left) * corner.dx;
+      const auto along = [&](const std::uint8_t* line) {
+        const double first = line[left + c];
+        return first + (line[right + c] - first) * corner.dx;
       };
-      const double top = along(corner.y);
+      const double top = along(upper);
       // Bytes are what is left of a value, not its nearest.
-      out[c] = static_cast<std::uint8_t>(top + (along(corner.y + 1) - top) *
-                                                   corner.dy);
+      out[c] =
+          static_cast<std::uint8_t>(top + (along(lower) - top) * corner.dy);
     }
   }
 
   void cubic(Point at, std::uint8_t* out) const {
     const Corner corner = split(at);
+    std::array<const std::uint8_t*, 4> lines;
+    std::array<std::int64_t, 4> columns;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const auto place = static_cast<std::int64_t>(i) - 1;
+      lines[i] = row(corner.y + place);
+      columns[i] = column(corner.x + place);
+    }
     for (std::int64_t c = 0; c < image_.channels; ++c) {
-      std::array<double, 4> rows;
-      for (std::int64_t i = 0; i < 4; ++i) {
-        const std::int64_t y = corner.y - 1 + i;
-        rows[static_cast<std::size_t>(i)] =
-            between({level(corner.x - 1, y, c), level(corner.x, y, c),
-                     level(corner.x + 1, y, c), level(corner.x + 2, y, c)},
-                    corner.dx);
+      std::array<double, 4> values;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::uint8_t* line = lines[i] + c;
+        values[i] = between({static_cast<double>(line[columns[0]]),
+                             static_cast<double>(line[columns[1]]),
+                             static_cast<double>(line[columns[2]]),
+                             static_cast<double>(line[columns[3]])},
+                            corner.dx);
       }
       out[c] = static_cast<std::uint8_t>(
-          std::clamp(between(rows, corner.dy), 0.0, 255.0));
+          std::clamp(between(values, corner.dy), 0.0, 255.0));
     }
   }
 
@@ -52,11 +64,12 @@ class Sampler {
     double dx, dy;
   };
 
+  // Within the image, where rounding to zero is rounding down.
   static Corner split(Point at) {
-    const double x = std::floor(at.x - 0.5);
-    const double y = std::floor(at.y - 0.5);
-    return {static_cast<std::int64_t>(x), static_cast<std::int64_t>(y),
-            at.x - 0.5 - x, at.y - 0.5 - y};
+    const auto x = static_cast<std::int64_t>(at.x + 0.5) - 1;
+    const auto y = static_cast<std::int64_t>(at.y + 0.5) - 1;
+    return {x, y, at.x - 0.5 - static_cast<double>(x),
+            at.y - 0.5 - static_cast<double>(y)};
   }
 
   // The cubic through b and c, with slopes c - a and d - b.
@@ -65,10 +78,11 @@ class Sampler {
     return b + t * (c - a + t * (2 * (a - b) + c - d + t * (b - a + d - c)));
   }
 
-  double level(std::int64_t x, std::int64_t y, std::int64_t c) const {
-    x = std::clamp<std::int64_t>(x, 0, image_.width - 1);
-    y = std::clamp<std::int64_t>(y, 0, image_.height - 1);
-    return image_.row(y)[x * image_.channels + c];
+  const std::uint8_t* row(std::int64_t y) const {
+    return image_.row(std::clamp<std::int64_t>(y, 0, image_.height - 1));
+  }
+  std::int64_t column(std::int64_t x) const {
+    return std::clamp<std::int64_t>(x, 0, image_.width - 1) * image_.channels;
   }
 
   const Image& image_;
