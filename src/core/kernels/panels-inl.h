@@ -162,8 +162,7 @@ void FillSharedPanels(const Problem& p, const Storage& storage,
                       Parallel& parallel) {
   parallel.run(storage.panels.plan.count(), [&](std::int64_t i, int worker) {
     const auto scratch = storage.rooms.of(worker);
-    FillSharedPanel(p, storage.panels, i,
-                    RowBuffer{scratch.rows, scratch.row_width});
+    FillSharedPanel(p, storage.panels, i, {scratch.rows, scratch.row_width});
   });
 }
 
