@@ -24,14 +24,6 @@ void check_sizes(const AttentionOptions& o) {
   }
 }
 
-Activation parse(const std::string& formula) {
-  try {
-    return Activation::parse(formula);
-  } catch (const FormulaError& error) {
-    TORCH_CHECK(false, "[Attention] bad activation: ", error.what());
-  }
-}
-
 void check_short_conv(const AttentionOptions& o) {
   TORCH_CHECK(o.short_conv() >= 0, "[Attention] short_conv ", o.short_conv(),
               " < 0");
@@ -54,11 +46,20 @@ void check_norm_clamp(const AttentionOptions& o) {
 
 }  // namespace
 
+Activation check_formula(const char* op, const std::string& formula) {
+  try {
+    return Activation::parse(formula);
+  } catch (const FormulaError& error) {
+    TORCH_CHECK(false, '[', op, "] bad activation: ", error.what());
+  }
+}
+
 void check_attention_options(const AttentionOptions& options) {
   check_sizes(options);
   check_short_conv(options);
   check_norm_clamp(options);
-  const Activation activation = parse(options.activation());
+  const Activation activation =
+      check_formula("Attention", options.activation());
   check_choice("Attention", "qk_norm", options.qk_norm(),
                {"none", "layer", "rms"});
   check_choice("Attention", "learned_coefficients",

@@ -12,6 +12,7 @@
 #include "nn/schemes.h"
 #include "polyattn/nn/block.h"
 #include "polyattn/nn/embedding.h"
+#include "polyattn/nn/window_attention.h"
 #include "polyattn/nn/xca_block.h"
 
 namespace polyattn::nn {
@@ -24,15 +25,6 @@ const Scheme& find_scheme(const std::string& name) {
     list += (list.empty() ? "" : ", ") + scheme.name;
   }
   TORCH_CHECK(false, "[initialise] name \"", name, "\" is none of ", list);
-}
-
-std::int64_t count_blocks(const torch::nn::Module& module) {
-  const bool is_block = module.as<BlockImpl>() != nullptr ||
-                        module.as<XcaBlockImpl>() != nullptr ||
-                        module.as<ClassBlockImpl>() != nullptr;
-  std::int64_t count = is_block ? 1 : 0;
-  for (const auto& child : module.children()) count += count_blocks(*child);
-  return count;
 }
 
 at::Generator make_generator(const InitialiseOptions& options) {
@@ -75,6 +67,8 @@ class Initialiser {
     } else if (auto* class_attention = module.as<ClassAttentionImpl>()) {
       set_joint(class_attention->in_proj_weight, class_attention->in_proj_bias,
                 *class_attention->out_proj);
+    } else if (auto* window = module.as<WindowAttentionImpl>()) {
+      set_window_attention(*window);
     } else if (auto* mlp = module.as<MlpImpl>()) {
       set_linear(*mlp->fc1, Role::kLinear, Role::kBias);
       set_linear(*mlp->fc2, Role::kBranchEnd, Role::kBias);
@@ -115,16 +109,7 @@ class Initialiser {
   void set_attention(AttentionImpl& a) {
     const std::int64_t q_rows = a.options.heads() * a.head_dim();
     const std::int64_t k_rows = a.kv_heads() * a.head_dim();
-    const auto parts =
-        a.in_proj_weight.split_with_sizes({q_rows, k_rows, k_rows});
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      torch::Tensor part = parts[i];
-      set(part, Role::kInProjection,
-          {.in = part.size(1),
-           .out = part.size(0),
-           .joint_out = a.in_proj_weight.size(0)});
-      if (i < 2) part.mul_(qk_gain_);
-    }
+    set_in_projection(a.in_proj_weight, {q_rows, k_rows, k_rows});
     if (a.options.bias()) set(a.in_proj_bias, Role::kAttentionBias, {});
     set_linear(*a.out_proj, Role::kBranchEnd, Role::kAttentionBias);
     if (a.gate_proj) {
@@ -138,16 +123,35 @@ class Initialiser {
                  const torch::Tensor& in_proj_bias,
                  torch::nn::LinearImpl& out_proj) {
     const std::int64_t rows = in_proj_weight.size(0) / 3;
-    for (std::int64_t i = 0; i < 3; ++i) {
-      torch::Tensor part = in_proj_weight.narrow(0, i * rows, rows);
-      set(part, Role::kInProjection,
-          {.in = part.size(1),
-           .out = rows,
-           .joint_out = in_proj_weight.size(0)});
-      if (i < 2) part.mul_(qk_gain_);
-    }
+    set_in_projection(in_proj_weight, {rows, rows, rows});
     set(in_proj_bias, Role::kAttentionBias, {});
     set_linear(out_proj, Role::kBranchEnd, Role::kAttentionBias);
+  }
+
+  void set_window_attention(WindowAttentionImpl& a) {
+    set_joint(a.in_proj_weight, a.in_proj_bias, *a.out_proj);
+    // The bias of the scores begins near zero: no gain of the scores makes up
+    // for it.
+    if (a.bias_table.defined()) set(a.bias_table, Role::kPosition, {});
+    if (a.bias_fc1) {
+      set_linear(*a.bias_fc1, Role::kPosition, Role::kAttentionBias);
+      set_linear(*a.bias_fc2, Role::kPosition, Role::kAttentionBias);
+    }
+    a.reset_learned();
+  }
+
+  // The rows of q, k and v.
+  void set_in_projection(const torch::Tensor& weight,
+                         const std::vector<std::int64_t>& rows) {
+    const auto parts = weight.split_with_sizes(rows);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      torch::Tensor part = parts[i];
+      set(part, Role::kInProjection,
+          {.in = part.size(1),
+           .out = part.size(0),
+           .joint_out = weight.size(0)});
+      if (i < 2) part.mul_(qk_gain_);
+    }
   }
 
   void set_linear(torch::nn::LinearImpl& linear, Role weight, Role bias) {
@@ -196,7 +200,9 @@ void initialise(torch::nn::Module& module, const InitialiseOptions& options) {
   TORCH_CHECK(std::isfinite(options.qk_gain()), "[initialise] qk_gain ",
               options.qk_gain(), " is not finite");
   const torch::NoGradGuard no_grad;
-  Initialiser(options, count_blocks(module)).visit(module);
+  const auto layers =
+      static_cast<std::int64_t>(attention_layers(module).size());
+  Initialiser(options, layers).visit(module);
 }
 
 std::vector<std::string> initialisation_names() {

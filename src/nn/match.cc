@@ -38,8 +38,12 @@ class MeasuredLayer {
                 polyattn::AttentionOptions call)
       : q_(std::move(q)), k_(std::move(k)), call_(std::move(call)) {
     call_.dropout(0);
-    if (!masks_examples()) keep_first_examples();
-    if (!call_.mask() && call_.causal() != Causal::kNone) keep_last_rows();
+    if (!by_example(call_.mask()) && !by_example(call_.bias())) {
+      keep_first_examples();
+    }
+    if (call_.causal() != Causal::kNone && !call_.mask() && !call_.bias()) {
+      keep_last_rows();
+    }
     softmax_ = polyattn::AttentionOptions(call_).activation("softmax");
     softmax_.coefficients(c10::nullopt);
   }
@@ -50,8 +54,8 @@ class MeasuredLayer {
   }
 
  private:
-  bool masks_examples() const {
-    return call_.mask() && call_.mask()->dim() == q_.dim();
+  bool by_example(const c10::optional<torch::Tensor>& extra) const {
+    return extra && extra->dim() == q_.dim();
   }
 
   void keep_first_examples() {

@@ -33,7 +33,7 @@ struct InitialiseOptions {
 // Conv2d, Embedding, LayerNorm and BatchNorm2d inside `module`; others are left
 // alone.
 // Values are drawn on the CPU in f32, so that they depend neither on device nor
-// on type. The layers that gpt2 counts are the blocks inside `module`.
+// on type. The layers that gpt2 counts are the attention layers of `module`.
 void initialise(torch::nn::Module& module, const InitialiseOptions& options);
 
 // The names, in the order above.
