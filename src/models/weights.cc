@@ -102,10 +102,38 @@ std::vector<std::string> unequal_tensors(const NamedTensors& tensors,
   return problems;
 }
 
+// Those of floating point to the precision of f32.
+bool same_numbers(const torch::Tensor& theirs, const torch::Tensor& ours) {
+  if (!types_agree(theirs, ours) || theirs.numel() != ours.numel()) {
+    return false;
+  }
+  const auto flat = [](const torch::Tensor& t) {
+    return t.flatten().to(torch::kCPU, torch::kDouble);
+  };
+  return torch::allclose(flat(theirs), flat(ours), 1e-6, 1e-6);
+}
+
+std::vector<std::string> unknown_tensors(const NamedTensors& tensors,
+                                         const Mapping& mapping) {
+  std::vector<std::string> problems;
+  for (const auto& [name, numbers] : mapping.known) {
+    const auto theirs = tensors.find(name);
+    if (theirs == tensors.end() || same_numbers(theirs->second, numbers)) {
+      continue;
+    }
+    std::ostringstream text;
+    text << "unlike: " << name << ' ' << theirs->second.sizes()
+         << " does not hold what this model has there";
+    problems.push_back(text.str());
+  }
+  return problems;
+}
+
 std::vector<std::string> extra_tensors(const NamedTensors& tensors,
                                        const Mapping& mapping) {
   std::set<std::string> known(mapping.ignored.begin(), mapping.ignored.end());
   for (const Mapped& mapped : mapping.tensors) known.insert(mapped.theirs);
+  for (const auto& [name, numbers] : mapping.known) known.insert(name);
   std::vector<std::string> problems;
   for (const auto& [name, tensor] : tensors) {
     if (known.contains(name)) continue;
@@ -147,6 +175,7 @@ void load_mapped(const std::string& op, torch::nn::Module& module,
   add(untold_tensors(state, mapping));
   add(extra_tensors(tensors, mapping));
   add(unequal_tensors(tensors, mapping));
+  add(unknown_tensors(tensors, mapping));
   if (!problems.empty()) throw WeightsError(op, std::move(problems));
   const torch::NoGradGuard no_grad;
   for (const Mapped& mapped : mapping.tensors) {

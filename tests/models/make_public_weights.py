@@ -1,9 +1,11 @@
 """Weights of public models, with inputs and outputs, and the way back.
 
     make_public_weights.py make FOLDER    random weights of torchvision's
-                                          VisionTransformer, of DeiT, GPT-2 and
-                                          XCiT, and files of torch.save
-    make_public_weights.py full FOLDER    the same of vit_b_16 at full size
+                                          VisionTransformer and SwinTransformer,
+                                          of DeiT, GPT-2 and XCiT, and files of
+                                          torch.save
+    make_public_weights.py full FOLDER    the same of vit_b_16, swin_t and
+                                          swin_v2_t at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
                                           compares logits
 
@@ -21,7 +23,9 @@ import sys
 
 import torch
 import torch.nn.functional as F
+import torchvision
 import xcit_twin
+from torchvision.models import swin_transformer
 from torchvision.models.vision_transformer import VisionTransformer
 
 TYPES = {torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8",
@@ -34,6 +38,11 @@ SIZES = {"vit": dict(image_size=32, patch_size=8, num_layers=3, num_heads=4,
                       num_heads=12, hidden_dim=768, mlp_dim=3072)}
 DEIT = dict(side=32, patch=8, dim=48, depth=3, heads=3, classes=10)
 GPT = dict(vocabulary=97, context=24, dim=48, depth=3, heads=4)
+SWIN = dict(patch_size=[2, 2], embed_dim=24, depths=[2, 3, 2],
+            num_heads=[3, 6, 12], window_size=[4, 4], num_classes=10)
+# Maps that windows fill, that need padding in every stage, that are shifted
+# along one axis only, and pixels that do not fill a patch.
+SWIN_IMAGES = [(32, 32), (22, 38), (8, 40), (40, 8), (27, 17)]
 
 
 def save(path, tensors):
@@ -75,7 +84,8 @@ def randomise(tensors):
     """Nothing stays at 0 or 1, where a mistake would not be seen."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point():
-            around = 1.0 if ".ln_" in name and "weight" in name else 0.0
+            is_norm = ".ln_" in name or "norm" in name
+            around = 1.0 if is_norm and "weight" in name else 0.0
             tensor.copy_(around + 0.1 * torch.randn(tensor.shape))
 
 
@@ -215,6 +225,32 @@ def make_deit(folder, name, distilled):
     save(folder / f"{name}_io.safetensors",
          {"input": images, "head": logits[0], "head_dist": logits[-1],
           "logits": sum(logits) / len(logits)})
+
+
+def make_swin(folder, version):
+    v2 = dict(block=swin_transformer.SwinTransformerBlockV2,
+              downsample_layer=swin_transformer.PatchMergingV2)
+    model = swin_transformer.SwinTransformer(
+        **SWIN, **(v2 if version == 2 else {})).eval()
+    randomise(dict(model.named_parameters()))
+    for name, scale in model.named_parameters():
+        if "logit_scale" in name:
+            scale.add_(2)
+            scale[0] = 5  # above the limit
+    io = {}
+    for i, (height, width) in enumerate(SWIN_IMAGES):
+        io[f"input{i}"] = torch.randn(2, 3, height, width)
+        io[f"logits{i}"] = model(io[f"input{i}"])
+    save(folder / f"swin{version}.safetensors", model.state_dict())
+    save(folder / f"swin{version}_io.safetensors", io)
+
+
+def make_full_swin(folder, name, side):
+    model = getattr(torchvision.models, name)().eval()
+    images = torch.randn(1, 3, side, side)
+    save(folder / f"{name}.safetensors", model.state_dict())
+    save(folder / f"{name}_io.safetensors",
+         {"input": images, "logits": model(images)})
 
 
 def make_gpt(folder):
@@ -364,11 +400,15 @@ def main():
             make_vit(folder, "vit")
             make_deit(folder, "deit", distilled=False)
             make_deit(folder, "deit_distilled", distilled=True)
+            make_swin(folder, 1)
+            make_swin(folder, 2)
             make_gpt(folder)
             make_xcit(folder)
             make_torch_files(folder)
         elif what == "full":
             make_vit(folder, "full")
+            make_full_swin(folder, "swin_t", 224)
+            make_full_swin(folder, "swin_v2_t", 256)
         elif what == "check":
             check(folder)
         else:

@@ -10,6 +10,7 @@
 #include "polyattn/models/deit.h"
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/state_file.h"
+#include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
 #include "polyattn/models/xcit.h"
 #include "support/message_of.h"
@@ -117,6 +118,81 @@ TEST(PublicWeights, DistilledDeit) {
             kTolerance);
   ViT plain = small_deit(/*distilled=*/false);
   EXPECT_THROW(load_deit(plain, weights), WeightsError);
+}
+
+Swin small_swin(std::int64_t version) {
+  Swin model(SwinOptions(24, {2, 3, 2}, {3, 6, 12})
+                 .version(version)
+                 .patch_size(2)
+                 .window(4)
+                 .classes(10));
+  model->eval();
+  return model;
+}
+
+void expect_swin_logits(Swin& model, std::int64_t version) {
+  const torch::NoGradGuard no_grad;
+  const NamedTensors io = load_tensors(
+      folder() / ("swin" + std::to_string(version) + "_io.safetensors"));
+  ASSERT_EQ(io.size(), 10U);
+  for (const char* i : {"0", "1", "2", "3", "4"}) {
+    SCOPED_TRACE(io.at(std::string("input") + i).sizes());
+    EXPECT_LE(
+        test::relative_error(model->forward(io.at(std::string("input") + i)),
+                             io.at(std::string("logits") + i)),
+        kTolerance);
+  }
+}
+
+TEST(PublicWeights, TorchvisionSwin) {
+  for (const std::int64_t version : {1, 2}) {
+    SCOPED_TRACE(version);
+    Swin model = small_swin(version);
+    load_torchvision(model,
+                     load_tensors(folder() / ("swin" + std::to_string(version) +
+                                              ".safetensors")));
+    expect_swin_logits(model, version);
+  }
+}
+
+// From torchvision's names: `shift` is 1 where the merging is counted with the
+// stage behind it, as in timm, and 0 in the files that came with the paper.
+NamedTensors with_names_of_timm(const NamedTensors& tensors, int shift) {
+  NamedTensors theirs;
+  for (const auto& [name, tensor] : tensors) {
+    std::string key = name;
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      const auto at = key.find(from);
+      if (at != std::string::npos) key.replace(at, from.size(), to);
+    };
+    replace("features.0.0", "patch_embed.proj");
+    replace("features.0.2", "patch_embed.norm");
+    for (int s = 0; s < 3; ++s) {
+      replace("features." + std::to_string(2 * s + 1) + '.',
+              "layers." + std::to_string(s) + ".blocks.");
+      replace("features." + std::to_string(2 * s + 2) + '.',
+              "layers." + std::to_string(s + shift) + ".downsample.");
+    }
+    replace("mlp.0", "mlp.fc1");
+    replace("mlp.3", "mlp.fc2");
+    if (shift == 1) replace("head.", "head.fc.");
+    theirs[key] = tensor;
+  }
+  if (shift == 0) theirs["layers.0.blocks.1.attn_mask"] = torch::zeros({1});
+  return theirs;
+}
+
+TEST(PublicWeights, SwinByTheNamesOfTimm) {
+  const NamedTensors tensors = load_tensors(folder() / "swin1.safetensors");
+  for (const int shift : {0, 1}) {
+    SCOPED_TRACE(shift);
+    const NamedTensors theirs = with_names_of_timm(tensors, shift);
+    ASSERT_TRUE(theirs.contains(shift == 1 ? "layers.2.downsample.norm.bias"
+                                           : "layers.0.downsample.norm.bias"));
+    Swin model = small_swin(1);
+    load_timm(model, theirs);
+    expect_swin_logits(model, 1);
+  }
 }
 
 TEST(PublicWeights, Gpt2) {

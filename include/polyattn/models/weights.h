@@ -52,6 +52,9 @@ struct Mapping {
   std::vector<std::string> ignored = {};
   // Two names of one thing: if both are there, they must hold the same.
   std::vector<std::pair<std::string, std::string>> equal = {};
+  // Names that may be there and are not read, but must hold these numbers, in
+  // any shape: what the module makes itself.
+  std::vector<std::pair<std::string, torch::Tensor>> known = {};
 };
 
 // Parameters and buffers. They share memory with the module.

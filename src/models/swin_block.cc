@@ -1,0 +1,71 @@
+// What stages of Swin are made of.
+#include <torch/utils.h>
+
+#include "nn/choice.h"
+#include "polyattn/models/swin.h"
+
+namespace polyattn::models {
+
+SwinBlockImpl::SwinBlockImpl(const SwinBlockOptions& options_)
+    : options(options_) {
+  TORCH_CHECK(options.mlp().dim() == options.attention().dim(),
+              "[SwinBlock] mlp dim ", options.mlp().dim(), " != attention dim ",
+              options.attention().dim());
+  SwinBlockImpl::reset();
+}
+
+void SwinBlockImpl::reset() {
+  const std::int64_t dim = options.attention().dim();
+  norm1 = register_module("norm1", nn::Norm(dim));
+  attention =
+      register_module("attention", nn::WindowAttention(options.attention()));
+  norm2 = register_module("norm2", nn::Norm(dim));
+  mlp = register_module("mlp", nn::Mlp(options.mlp()));
+  drop_path = register_module("drop_path", nn::DropPath(options.drop_path()));
+}
+
+torch::Tensor SwinBlockImpl::forward(const torch::Tensor& x) {
+  if (options.post_norm()) {
+    const torch::Tensor y =
+        x + drop_path->forward(norm1->forward(attention->forward(x)));
+    return y + drop_path->forward(norm2->forward(mlp->forward(y)));
+  }
+  const torch::Tensor y =
+      x + drop_path->forward(attention->forward(norm1->forward(x)));
+  return y + drop_path->forward(mlp->forward(norm2->forward(y)));
+}
+
+PatchMergingImpl::PatchMergingImpl(const PatchMergingOptions& options_)
+    : options(options_) {
+  TORCH_CHECK(options.dim() > 0, "[PatchMerging] dim ", options.dim(), " < 1");
+  PatchMergingImpl::reset();
+}
+
+void PatchMergingImpl::reset() {
+  using torch::nn::LinearOptions;
+  const std::int64_t dim = options.dim();
+  reduction = register_module(
+      "reduction",
+      torch::nn::Linear(LinearOptions(4 * dim, 2 * dim).bias(false)));
+  norm = register_module("norm",
+                         nn::Norm(options.post_norm() ? 2 * dim : 4 * dim));
+}
+
+// Of the four tokens the columns go slowest: (0, 0), (1, 0), (0, 1), (1, 1).
+torch::Tensor PatchMergingImpl::forward(const torch::Tensor& x) {
+  TORCH_CHECK(x.dim() == 4 && x.size(3) == options.dim(),
+              "[PatchMerging] x of size ", x.sizes(),
+              " is not [B, height, width, ", options.dim(), "]");
+  torch::Tensor y = x;
+  const std::int64_t below = x.size(1) % 2, right = x.size(2) % 2;
+  if (below + right > 0) {
+    y = torch::constant_pad_nd(y, {0, 0, 0, right, 0, below});
+  }
+  y = y.reshape({y.size(0), y.size(1) / 2, 2, y.size(2) / 2, 2, -1})
+          .permute({0, 1, 3, 4, 2, 5})
+          .flatten(3);
+  return options.post_norm() ? norm->forward(reduction->forward(y))
+                             : reduction->forward(norm->forward(y));
+}
+
+}  // namespace polyattn::models
