@@ -7,6 +7,7 @@
 
 #include "polyattn/models/classifier.h"
 #include "polyattn/models/gpt.h"
+#include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
 #include "polyattn/models/xcit.h"
 #include "train/random.h"
@@ -114,6 +115,22 @@ std::unique_ptr<Network> vit_network(const run::ModelConfig& model,
   return std::make_unique<ViTNetwork>(options);
 }
 
+std::unique_ptr<Network> swin_network(const run::ModelConfig& model,
+                                      const run::ModelEntry& entry,
+                                      const TaskShape& shape) {
+  models::SwinOptions options =
+      models::swin_options(std::string(entry.options));
+  options.channels(shape.channels)
+      .classes(shape.classes)
+      .activation(model.activation)
+      .dropout(model.dropout)
+      .attention_dropout(model.attention_dropout)
+      .drop_path(model.drop_path)
+      .initialisation(model.initialisation)
+      .qk_gain(model.qk_gain);
+  return std::make_unique<ImageNetwork<models::Swin>>(options);
+}
+
 std::unique_ptr<Network> xcit_network(const run::ModelConfig& model,
                                       const run::ModelEntry& entry,
                                       const TaskShape& shape) {
@@ -187,6 +204,8 @@ std::unique_ptr<Network> make_network(const run::Config& config,
   switch (entry->family) {
     case run::ModelFamily::kViT:
       return vit_network(config.model, shape);
+    case run::ModelFamily::kSwin:
+      return swin_network(config.model, *entry, shape);
     case run::ModelFamily::kXCiT:
       return xcit_network(config.model, *entry, shape);
     case run::ModelFamily::kGpt:

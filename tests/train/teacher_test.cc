@@ -7,8 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "polyattn/models/deit.h"
+#include "polyattn/models/swin.h"
 #include "polyattn/models/xcit.h"
 #include "support/message_of.h"
 #include "support/records.h"
@@ -140,6 +142,23 @@ TEST(NamedModels, HaveTheSizesOfTheirOptions) {
   for (const std::string& size : models::deit_names()) {
     expect_sizes("deit-" + size, models::deit_options(size));
   }
+  std::size_t swins = 0;
+  for (const run::ModelEntry& entry : run::models()) {
+    if (entry.family != run::ModelFamily::kSwin) continue;
+    ++swins;
+    const auto options = models::swin_options(std::string(entry.options));
+    EXPECT_EQ(entry.sizes.dim, options.dim()) << entry.name;
+    EXPECT_EQ(entry.sizes.depth,
+              std::accumulate(options.depths().begin(), options.depths().end(),
+                              std::int64_t{0}))
+        << entry.name;
+    EXPECT_EQ(entry.sizes.heads, options.heads().front()) << entry.name;
+    EXPECT_EQ(entry.sizes.mlp, options.dim() * options.mlp_ratio());
+    EXPECT_EQ(entry.sizes.patch, options.patch_size()) << entry.name;
+    EXPECT_EQ(entry.sizes.least_side, options.patch_size() * options.window())
+        << entry.name;
+  }
+  EXPECT_EQ(swins, models::swin_names().size());
   for (const std::string& size : models::xcit_names()) {
     std::string name = "xcit-" + size;
     std::replace(name.begin(), name.end(), '_', '-');
@@ -294,6 +313,30 @@ TEST_F(Distillation, AnInterruptedStudentGivesTheSameBits) {
     EXPECT_EQ(timeless(folder_ / whole), timeless(folder_ / parts));
     EXPECT_NE(timeless(folder_ / whole), timeless(folder_ / "teacher"));
   }
+}
+
+// Whole and in parts, with the matched start and the norms of every stage.
+TEST_F(Distillation, SwinTrainsAndTeaches) {
+  run::Config config = run::default_config("fashion-mnist", "swin-tiny32");
+  config.model.activation = "x^3/sqrt(N)";
+  config.model.drop_path = 0.1;
+  config.train = image_config().train;
+  config.record = image_config().record;
+  config.train.steps = 6;
+  EXPECT_EQ(run_in("whole", config, image_data(64)).state,
+            run::RunState::kFinished);
+  int sessions = 0;
+  while (run_in("parts", config, image_data(64), 2).state !=
+         run::RunState::kFinished) {
+    ASSERT_LT(++sessions, 100);
+  }
+  EXPECT_EQ(timeless(folder_ / "whole"), timeless(folder_ / "parts"));
+  EXPECT_EQ(timeless(folder_ / "whole").front().at("kind"), "start");
+  EXPECT_EQ(run::read_run_info(folder_ / "whole").tokens, 16);
+  run::Config next = student("whole");
+  next.train.steps = 2;
+  EXPECT_EQ(run_in("next", next, image_data(64)).state,
+            run::RunState::kFinished);
 }
 
 // Of one head, with BatchNorm, and attention over channels.

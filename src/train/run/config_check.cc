@@ -210,6 +210,14 @@ void Checker::check_images() {
     refuse("model", "short_conv", " {} is neither 0 nor 3, for images", window);
   }
   const std::int64_t patch = config_.model.patch;
+  const std::int64_t side =
+      task_->image_side == 0 ? config_.task.image_size : task_->image_side;
+  if (config_.task.path.empty() && side < model_->sizes.least_side) {
+    refuse("model", "name",
+           " is {}, whose images have {} pixels or more, but those of {} have "
+           "{}",
+           model_->name, model_->sizes.least_side, task_->name, side);
+  }
   if (task_->image_side == 0) {
     if (config_.task.image_size % patch != 0) {
       refuse("model", "patch", " {} does not divide task.image_size {}", patch,

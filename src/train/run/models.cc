@@ -26,6 +26,13 @@ constexpr ModelSizes xcit(std::int64_t dim, std::int64_t depth,
   return {dim, depth, heads, 4 * dim, patch, depth > 12 ? 1e-5 : 1.0};
 }
 
+// Of so many pixels, that one window is full.
+constexpr ModelSizes swin(std::int64_t dim, std::int64_t depth,
+                          std::int64_t heads, std::int64_t patch,
+                          std::int64_t window) {
+  return {dim, depth, heads, 4 * dim, patch, 0, window * patch};
+}
+
 // XCiT has one head, which learns from labels and teacher alike.
 constexpr ModelEntry kModels[] = {
     {"vit", kViT, kImages},
@@ -45,6 +52,20 @@ constexpr ModelEntry kModels[] = {
     {"deit-tiny-distilled", kViT, kImages, true, kTiny},
     {"deit-small-distilled", kViT, kImages, true, kSmall},
     {"deit-base-distilled", kViT, kImages, true, kBase},
+    {"swin-tiny28", kSwin, kImages, false, swin(48, 6, 3, 2, 7), "swin-tiny28"},
+    {"swin-tiny32", kSwin, kImages, false, swin(32, 8, 2, 2, 4), "swin-tiny32"},
+    {"swin-t", kSwin, kImages, false, swin(96, 12, 3, 4, 7), "swin-tiny"},
+    {"swin-s", kSwin, kImages, false, swin(96, 24, 3, 4, 7), "swin-small"},
+    {"swin-b", kSwin, kImages, false, swin(128, 24, 4, 4, 7), "swin-base"},
+    {"swin-v2-tiny28", kSwin, kImages, false, swin(48, 6, 3, 2, 7),
+     "swin-v2-tiny28"},
+    {"swin-v2-tiny32", kSwin, kImages, false, swin(32, 8, 2, 2, 4),
+     "swin-v2-tiny32"},
+    {"swin-v2-t", kSwin, kImages, false, swin(96, 12, 3, 4, 8), "swin-v2-tiny"},
+    {"swin-v2-s", kSwin, kImages, false, swin(96, 24, 3, 4, 8),
+     "swin-v2-small"},
+    {"swin-v2-b", kSwin, kImages, false, swin(128, 24, 4, 4, 8),
+     "swin-v2-base"},
     {"xcit-tiny28", kXCiT, kImages, true, xcit(96, 4, 4, 4), "tiny28"},
     {"xcit-tiny32", kXCiT, kImages, true, xcit(96, 4, 4, 4), "tiny32"},
     {"xcit-nano-12-p16", kXCiT, kImages, true, xcit(128, 12, 4, 16),
@@ -81,8 +102,8 @@ constexpr ModelEntry kModels[] = {
 constexpr std::array<std::string_view, 5> kSizeKeys = {"dim", "depth", "heads",
                                                        "mlp", "patch"};
 
-// All that XCiT leaves open.
-constexpr std::array<std::string_view, 9> kXCiTKeys = {
+// All that Swin and XCiT leave open.
+constexpr std::array<std::string_view, 9> kOpenKeys = {
     "name",    "activation", "initialisation",    "start",    "start_factor",
     "qk_gain", "dropout",    "attention_dropout", "drop_path"};
 
@@ -109,7 +130,9 @@ const ModelEntry* default_model(unsigned kind) {
 }
 
 bool heeds(const ModelEntry& model, std::string_view key) {
-  if (model.family == kXCiT) return is_one_of(key, kXCiTKeys);
+  if (model.family == kSwin || model.family == kXCiT) {
+    return is_one_of(key, kOpenKeys);
+  }
   if (model.is_named_size() && is_one_of(key, kSizeKeys)) return false;
   // Two heads read rows of their own.
   return !(model.distilled && key == "pooling");
@@ -117,7 +140,9 @@ bool heeds(const ModelEntry& model, std::string_view key) {
 
 void apply_model(const ModelEntry& model, ModelConfig& config) {
   config.name = model.name;
-  if (model.distilled || model.is_named_size()) config.pooling = "class";
+  if (model.distilled || model.is_named_size()) {
+    config.pooling = model.family == kSwin ? "mean" : "class";
+  }
   if (!model.is_named_size()) return;
   config.dim = model.sizes.dim;
   config.depth = model.sizes.depth;

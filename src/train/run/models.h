@@ -11,12 +11,15 @@
 
 namespace polyattn::run {
 
-enum class ModelFamily { kViT, kXCiT, kGpt, kClassifier };
+enum class ModelFamily { kViT, kSwin, kXCiT, kGpt, kClassifier };
 
 // What the name of a model decides, in the keys of the config that say it.
+// Where sizes grow from stage to stage, those of the first, and the blocks of
+// all.
 struct ModelSizes {
   std::int64_t dim = 0, depth = 0, heads = 0, mlp = 0, patch = 0;
   double layer_scale = 0;
+  std::int64_t least_side = 0;  // of an image
 };
 
 struct ModelEntry {
@@ -27,7 +30,8 @@ struct ModelEntry {
   bool distilled = false;
   // Of width 0: those of the config.
   ModelSizes sizes = {};
-  // What models::xcit_options() calls it. ViT needs no more than its sizes.
+  // What swin_options() and xcit_options() call it. ViT needs no more than its
+  // sizes.
   std::string_view options = {};
 
   bool is_named_size() const { return sizes.dim > 0; }

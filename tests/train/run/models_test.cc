@@ -49,8 +49,9 @@ TEST(Models, EveryOneGivesAConfigThatIsRight) {
       }
       Config config = default_config(task.name, model.name);
       EXPECT_EQ(config.model.name, model.name);
-      // Patches of 16 are too large for images of 28 pixels, and told so.
-      if (task.image_side > 0 && task.image_side % config.model.patch != 0) {
+      // Patches of 16, and windows of 32, do not fit images of 28 pixels.
+      if (task.image_side > 0 && (task.image_side % config.model.patch != 0 ||
+                                  task.image_side < model.sizes.least_side)) {
         EXPECT_THROW(check_config(config), ConfigError);
         continue;
       }
@@ -106,6 +107,14 @@ TEST(Models, SizesBesideANameAreRefused) {
   EXPECT_EQ(refusal({"model.name=vit-distilled", "model.pooling=mean"}),
             "[config] --set: model.pooling is \"mean\", but the model "
             "vit-distilled has \"class\": leave it out");
+}
+
+TEST(Models, ImagesSmallerThanAWindowAreRefused) {
+  EXPECT_EQ(refusal({"model.name=swin-v2-t"}),
+            "[config] --set: model.name is swin-v2-t, whose images have 32 "
+            "pixels or more, but those of fashion-mnist have 28");
+  EXPECT_EQ(refusal({"model.name=swin-t"}), "");
+  EXPECT_EQ(with({"model.name=swin-tiny28"}).model.pooling, "mean");
 }
 
 // A part that a family does not have is refused, not left out.
