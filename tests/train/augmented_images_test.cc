@@ -48,6 +48,30 @@ TEST(AugmentedImages, AreAFunctionOfSeedAndIndexForAnyNumberOfWorkers) {
   }
 }
 
+// A crop of all there is changes nothing, in grey and in colour.
+TEST(AugmentedImages, OfTheWholeImageAreThePlainOnes) {
+  TaskData colours = *image_data();
+  for (data::ImageSet* set : {&std::get<data::ImageSplits>(colours).train,
+                              &std::get<data::ImageSplits>(colours).test}) {
+    data::ImageSet rgb{.channels = 3, .height = 8, .width = 8};
+    rgb.labels = set->labels;
+    for (std::size_t i = 0; i < 3 * set->pixels.size(); ++i) {
+      rgb.pixels.push_back(static_cast<std::uint8_t>(i * 7 % 251));
+    }
+    *set = std::move(rgb);
+  }
+  for (const auto& data :
+       {image_data(), std::make_shared<const TaskData>(std::move(colours))}) {
+    run::Config config = image_config();
+    const Batch plain = make_examples(data, config)->train_batch(2);
+    config.augment.crop_scale = 1;
+    config.augment.crop_ratio = 1;
+    const Batch cropped = make_examples(data, config)->train_batch(2);
+    EXPECT_TRUE(torch::equal(cropped.inputs, plain.inputs));
+    EXPECT_TRUE(torch::equal(cropped.targets, plain.targets));
+  }
+}
+
 // The random numbers of the batches of old runs: for each image two of the
 // shift and one of the flip, then the share of mixup.
 TEST(AugmentedImages, LeaveFlipsShiftsAndMixupAsTheyWere) {
