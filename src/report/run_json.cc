@@ -138,17 +138,39 @@ std::string norms_text(const RunSeries& series, std::size_t bytes) {
       .text();
 }
 
+// Up to a '#' that is in no string, and the spaces before it.
+std::string_view without_comment(std::string_view line) {
+  char quote = 0;
+  std::size_t end = 0;
+  for (; end < line.size(); ++end) {
+    const char c = line[end];
+    if (quote == '"' && c == '\\') {
+      ++end;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      break;
+    }
+  }
+  line = line.substr(0, end);
+  return line.substr(0, line.find_last_not_of(" \t\r") + 1);
+}
+
 // Without the comments, if it is too long with them; else none of it.
 std::string config_within(const std::string& config, std::size_t bytes) {
   if (config.size() <= bytes) return config;
   std::string text = "# without its comments\n";
   std::string_view rest = config;
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
-    const std::string_view line = rest.substr(0, end + 1);
-    const std::size_t start = line.find_first_not_of(" \t\r\n");
-    if (start != std::string_view::npos && line[start] != '#') text += line;
-    rest.remove_prefix(end + 1);
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = without_comment(rest.substr(0, end));
+    if (!line.empty()) {
+      text += line;
+      text += '\n';
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return text.size() <= bytes ? text : "";
 }
@@ -218,8 +240,8 @@ RunBudget run_budget(std::size_t bytes, std::size_t runs) {
   const std::size_t left = share > kFactsBytes ? share - kFactsBytes : 0;
   RunBudget budget;
   budget.config = left / 3;
-  // Configs are some 4 KB; what they leave is for the curves.
-  const std::size_t curves = left - std::min<std::size_t>(left / 3, 5000);
+  // Configs are some 7 KB; what they leave is for the curves.
+  const std::size_t curves = left - std::min<std::size_t>(left / 3, 7000);
   budget.train = curves / 2;
   budget.norms = curves * 2 / 5;
   budget.eval = curves / 10;

@@ -437,7 +437,29 @@ TEST(Document, AHundredRunsStayBelowTwoMegabytes) {
     ASSERT_GE(run["shown"].get<int>(), 50);
     ASSERT_GE(run["norms"]["step"].size(), 2U);
     ASSERT_GE(run["eval"]["step"].size(), 10U);
+    // Without the comments that there is no room for.
+    const std::string config = run["config"];
+    ASSERT_NE(config.find("\ndim = 64\n"), std::string::npos) << config;
   }
+}
+
+TEST(Document, AConfigIsShortenedByItsCommentsAlone) {
+  const TemporaryFolder folder;
+  write_run(folder / "a", finished_run("softmax", 1, 0.5), "");
+  const std::string comment = "  # " + std::string(3000, 'c') + "\n";
+  std::string config = "# whole lines\n\n[task]" + comment;
+  config += "path = \"a # \\\" # b\"" + comment;
+  config += "name = 'c # d'" + comment;
+  polyattn::test::write_text(folder / "a/config.toml", config);
+  const auto shown = [&](std::size_t bytes) {
+    const Document document =
+        make_document({folder.path()}, {.max_bytes = bytes});
+    return parsed(document)["runs"][0]["config"].get<std::string>();
+  };
+  EXPECT_EQ(shown(kMaxPageBytes), config);
+  EXPECT_EQ(shown(16000),
+            "# without its comments\n[task]\npath = \"a # \\\" # b\"\n"
+            "name = 'c # d'\n");
 }
 
 TEST(Document, FitsWhatItIsToldTo) {
