@@ -1,7 +1,6 @@
 // What stages of Swin are made of.
 #include <torch/utils.h>
 
-#include "nn/choice.h"
 #include "polyattn/models/swin.h"
 
 namespace polyattn::models {
