@@ -107,14 +107,31 @@ bool finite(const std::vector<double>& values) {
                      [](double value) { return std::isfinite(value); });
 }
 
+template <typename Value>
+base::Json by_layer(const std::vector<LayerNorms>& layers,
+                    Value LayerNorms::*member) {
+  base::Json list = base::Json::array();
+  for (const LayerNorms& layer : layers) list.push_back(layer.*member);
+  return list;
+}
+
 // A list by layer, where layers differ.
 template <typename Value>
 void add_difference(const char* name, const std::vector<LayerNorms>& layers,
                     Value LayerNorms::*member, base::Json& record) {
-  base::Json list = base::Json::array();
-  for (const LayerNorms& layer : layers) list.push_back(layer.*member);
+  const base::Json list = by_layer(layers, member);
   const auto differs = [&](const auto& value) { return value != list.front(); };
   if (std::any_of(list.begin(), list.end(), differs)) record[name] = list;
+}
+
+// Where it is another than that of most models.
+void add_kinds(const std::vector<LayerNorms>& layers, base::Json& record) {
+  const auto is_other = [](const LayerNorms& layer) {
+    return layer.kind != LayerNorms().kind;
+  };
+  if (std::any_of(layers.begin(), layers.end(), is_other)) {
+    record["layer_kind"] = by_layer(layers, &LayerNorms::kind);
+  }
 }
 
 }  // namespace
@@ -172,7 +189,7 @@ base::Json norms_record(std::int64_t step, std::int64_t tokens,
   }
   record["grad_norm"] = std::move(gradients);
   record["weight_norm"] = std::move(weights);
-  add_difference("layer_kind", layers, &LayerNorms::kind, record);
+  add_kinds(layers, record);
   add_difference("layer_stage", layers, &LayerNorms::stage, record);
   add_difference("layer_tokens", layers, &LayerNorms::tokens, record);
   return record;
