@@ -66,10 +66,12 @@ class Sampler {
 
   // Within the image, where rounding to zero is rounding down.
   static Corner split(Point at) {
-    const auto x = static_cast<std::int64_t>(at.x + 0.5) - 1;
-    const auto y = static_cast<std::int64_t>(at.y + 0.5) - 1;
-    return {x, y, at.x - 0.5 - static_cast<double>(x),
-            at.y - 0.5 - static_cast<double>(y)};
+    const double left = at.x - 0.5;
+    const double above = at.y - 0.5;
+    const auto x = static_cast<std::int64_t>(left + 1) - 1;
+    const auto y = static_cast<std::int64_t>(above + 1) - 1;
+    return {x, y, left - static_cast<double>(x),
+            above - static_cast<double>(y)};
   }
 
   // The cubic through b and c, with slopes c - a and d - b.
