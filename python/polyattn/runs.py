@@ -17,7 +17,7 @@ from ._errors import check_type
 from ._safetensors import read_safetensors
 from .models import Gpt, SequenceClassifier, ViT
 from .models.config import make_model
-from .models.vit import check_statistics
+from .models.image import ImageModel
 
 _OP = "load_run"
 _Weights = Tuple[Dict[str, Tensor], int]
@@ -79,7 +79,7 @@ def load_run(
         raise ValueError(f"[{_OP}] {folder}: {error}") from error
     if mean is not None or std is not None:
         _set_statistics(model, mean, std)
-    elif isinstance(model, ViT):
+    elif isinstance(model, ImageModel):
         _take_statistics(model, folder)
     model.run = Run(folder, step, config)
     return model.eval()
@@ -172,7 +172,7 @@ def _step_of(path: Path) -> int:
         raise ValueError(f"{path}: it does not say its step: {error!r}") from None
 
 
-def _take_statistics(model: ViT, folder: Path) -> None:
+def _take_statistics(model: ImageModel, folder: Path) -> None:
     """Those that the run kept, if it did."""
     path = folder / "run.json"
     if not path.is_file():
@@ -188,8 +188,8 @@ def _take_statistics(model: ViT, folder: Path) -> None:
 def _set_statistics(
     model: Any, mean: Optional[Sequence[float]], std: Optional[Sequence[float]]
 ) -> None:
-    if not isinstance(model, ViT):
+    if not isinstance(model, ImageModel):
         raise ValueError(
             f"[{_OP}] mean and std are for images, not for a {type(model).__name__}"
         )
-    model.mean, model.std = check_statistics(mean, std, model.channels)
+    model.set_statistics(mean, std)

@@ -2,6 +2,7 @@
 
 from .classifier import SequenceClassifier
 from .gpt import Gpt
-from .vit import ViT, pixel_statistics
+from .image import pixel_statistics
+from .vit import ViT
 
 __all__ = ["Gpt", "SequenceClassifier", "ViT", "pixel_statistics"]

@@ -10,42 +10,12 @@ from torch import Tensor
 
 from .block import make_blocks, make_norm
 from .embedding import ClassToken, PatchEmbedding, PositionEmbedding, initialise_vit
+from .image import ImageModel, check_shape
 
 _OP = "ViT"
 
 
-def pixel_statistics(images: Tensor) -> Tuple[Tuple[float, ...], Tuple[float, ...]]:
-    """Mean and standard deviation of each channel, of pixels from 0 to 1.
-
-    Training normalises its images by these, over all that it trains on. A
-    channel without contrast has a deviation of 1/25500, not 0.
-
-    >>> images = torch.tensor([0, 255], dtype=torch.uint8).expand(3, 1, 2, 2)
-    >>> polyattn.models.pixel_statistics(images)
-    ((0.5,), (0.5,))
-
-    Args:
-        images: bytes, [B, channels, height, width], or [B, height, width] of
-            grey ones.
-    """
-    if images.dtype != torch.uint8 or images.dim() not in (3, 4) or not len(images):
-        raise ValueError(
-            f"[pixel_statistics] images are {images.dtype} of shape "
-            f"{tuple(images.shape)}, expected uint8 [B, channels, height, width]"
-        )
-    images = images if images.dim() == 4 else images.unsqueeze(1)
-    levels = torch.arange(256, dtype=torch.float64)
-    mean, std = [], []
-    for channel in images.unbind(1):
-        share = torch.bincount(channel.flatten(), minlength=256).double()
-        share = share / share.sum()
-        mean.append(float(share @ levels))
-        square = float(share @ levels.square())
-        std.append(max(square - mean[-1] ** 2, 1e-4) ** 0.5)
-    return tuple(m / 255 for m in mean), tuple(s / 255 for s in std)
-
-
-class ViT(torch.nn.Module):
+class ViT(ImageModel):
     """Images [B, channels, image_size, image_size] -> logits [B, classes].
 
     The twin of polyattn::models::ViT in C++: names, shapes and meaning of the
@@ -92,7 +62,7 @@ class ViT(torch.nn.Module):
         std: Optional[Sequence[float]] = None,
         **block: Any,
     ) -> None:
-        super().__init__()
+        super().__init__(channels, mean, std)
         if pooling not in ("class", "mean"):
             raise ValueError(
                 f"[{_OP}] pooling is {pooling!r}, expected 'class' or 'mean'"
@@ -102,8 +72,7 @@ class ViT(torch.nn.Module):
                 f"[{_OP}] image_size {image_size} is not a multiple of patch_size "
                 f"{patch_size}"
             )
-        self.image_size, self.channels, self.dropout = image_size, channels, dropout
-        self.mean, self.std = check_statistics(mean, std, channels)
+        self.image_size, self.dropout = image_size, dropout
         if distilled and pooling != "class":
             raise ValueError(
                 f"[{_OP}] pooling is {pooling!r}, but a distilled model reads the rows "
@@ -121,35 +90,6 @@ class ViT(torch.nn.Module):
         self.head = torch.nn.Linear(dim, classes)
         self.head_dist = torch.nn.Linear(dim, classes) if distilled else None
         initialise_vit(self)
-
-    def preprocess(self, images: Tensor) -> Tensor:
-        """Pixels as the model takes them: (pixel - mean) / std.
-
-        Args:
-            images: bytes from 0 to 255, or floats from 0 to 1, as torchvision's
-                ToTensor gives them; [B, channels, height, width], or
-                [B, height, width] of grey ones.
-        """
-        if self.mean is None or self.std is None:
-            raise ValueError(
-                f"[{_OP}] mean and std of the images are not known: they are those of "
-                "all images of the training (polyattn.models.pixel_statistics); give "
-                "them to ViT or load_run"
-            )
-        if images.dim() == 3 and self.channels == 1:
-            images = images.unsqueeze(1)
-        if images.dtype != torch.uint8 and not images.is_floating_point():
-            raise ValueError(
-                f"[{_OP}] images are {images.dtype}, expected uint8 or floating point"
-            )
-        self._check(images)
-        pixels = images.double()
-        pixels = pixels / 255 if images.dtype == torch.uint8 else pixels
-        mean, std = (
-            torch.tensor(s, dtype=torch.float64, device=images.device).view(-1, 1, 1)
-            for s in (self.mean, self.std)
-        )
-        return ((pixels - mean) / std).to(self.head.weight)
 
     def features(self, images: Tensor) -> Tensor:
         """The rows that the head reads, [B, dim]."""
@@ -184,23 +124,4 @@ class ViT(torch.nn.Module):
         return (head + head_dist) / 2
 
     def _check(self, images: Tensor) -> None:
-        wanted = (self.channels, self.image_size, self.image_size)
-        if images.dim() != 4 or images.shape[1:] != wanted:
-            raise ValueError(
-                f"[{_OP}] images have shape {tuple(images.shape)}, expected "
-                f"[B, {', '.join(map(str, wanted))}]"
-            )
-
-
-def check_statistics(
-    mean: Optional[Sequence[float]], std: Optional[Sequence[float]], channels: int
-) -> Tuple[Optional[Tuple[float, ...]], Optional[Tuple[float, ...]]]:
-    if mean is None and std is None:
-        return None, None
-    if mean is None or std is None or len(mean) != channels or len(std) != channels:
-        raise ValueError(
-            f"[{_OP}] mean is {mean} and std is {std}, expected {channels} of each"
-        )
-    if not all(s > 0 for s in std):
-        raise ValueError(f"[{_OP}] std is {std}, expected numbers above 0")
-    return tuple(float(m) for m in mean), tuple(float(s) for s in std)
+        check_shape(_OP, images, self.channels, self.image_size, self.image_size)
