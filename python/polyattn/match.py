@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -60,7 +61,8 @@ def match_start(
     runs the model once on a batch and, layer by layer, gives each head of q and
     k the gain at which its norm is `factor` times that of softmax on the same
     scores. Scores never grow: heads that are below already stay, and so do
-    those that no scale brings there. softmax itself is left alone.
+    those that no scale brings there. softmax itself is left alone. A BatchNorm
+    that has seen no batch yet computes by this one, as in training, and forgets it.
 
     >>> layer = polyattn.nn.Attention(64, 4, activation="x^3/sqrt(N)")
     >>> report = polyattn.match_start(layer, torch.randn(8, 50, 64))
@@ -91,13 +93,33 @@ def match_start(
         for name, module in layers:
             module._before_weights = _Matcher(name, module, report)
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _batch_statistics(model):
             _call(model, batch)
     finally:
         model.train(training)
         for _, module in layers:
             module._before_weights = None
     return report
+
+
+@contextlib.contextmanager
+def _batch_statistics(model: torch.nn.Module) -> Iterator[None]:
+    """BatchNorms that have seen nothing compute by the batch, as in training, and
+    forget it again."""
+    kept = []
+    for norm in model.modules():
+        if isinstance(norm, torch.nn.modules.batchnorm._BatchNorm):
+            seen = norm.num_batches_tracked
+            if seen is not None and seen == 0:
+                kept.append((norm, {k: v.clone() for k, v in norm.named_buffers()}))
+                norm.train()
+    try:
+        yield
+    finally:
+        for norm, buffers in kept:
+            for name, value in buffers.items():
+                getattr(norm, name).copy_(value)
+            norm.eval()
 
 
 def _call(model: torch.nn.Module, batch: Any) -> None:

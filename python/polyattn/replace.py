@@ -24,7 +24,14 @@ _LOOKS_FOR = (
 )
 
 # Modules whose formula can be assigned to.
-_OURS = (nn.Attention, nn.MultiheadAttention, timm.Attention)
+_OURS = (
+    nn.Attention,
+    nn.ClassAttention,
+    nn.CrossCovariance,
+    nn.MultiheadAttention,
+    nn.WindowAttention,
+    timm.Attention,
+)
 
 
 def replace_softmax(
@@ -127,8 +134,7 @@ def _why_not(
     if isinstance(module, nn.Attention):
         learned = module.coefficients is not None
         return "its coefficients are learned" if learned else None
-    known = (torch.nn.MultiheadAttention, nn.MultiheadAttention, timm.Attention)
-    if type(module) in known or _is_swin(module):
+    if type(module) in (torch.nn.MultiheadAttention, *_OURS) or _is_swin(module):
         return None
     if isinstance(module, torch.nn.MultiheadAttention):
         return "a subclass of MultiheadAttention may do anything"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ._errors import check_type
 from ._safetensors import read_safetensors
-from .models import Gpt, SequenceClassifier, ViT
+from .models import Gpt, SequenceClassifier, Swin, ViT, XCiT
 from .models.config import make_model
 from .models.image import ImageModel
 
@@ -40,13 +40,13 @@ def load_run(
     best: bool = False,
     mean: Optional[Sequence[float]] = None,
     std: Optional[Sequence[float]] = None,
-) -> Union[ViT, Gpt, SequenceClassifier]:
+) -> Union[ViT, Swin, XCiT, Gpt, SequenceClassifier]:
     """The model of a run, in eval mode.
 
-    A run on images gives a polyattn.models.ViT, distilled or not, whose
-    `preprocess` normalises images as the run did; one on a text a polyattn.models.Gpt, which takes
-    bytes; listops and imdb a polyattn.models.SequenceClassifier. The logits are
-    those of C++. `model.run` says where it is from.
+    A run on images gives a ViT (distilled or not), Swin or XCiT of polyattn.models,
+    whose `preprocess` normalises images as the run did; one on a text a Gpt, which
+    takes bytes; listops and imdb a SequenceClassifier. The logits are those of C++.
+    `model.run` says where it is from.
 
     >>> model = polyattn.load_run("runs/cubic")  # of fashion-mnist
     >>> images = torch.randint(256, (8, 28, 28), dtype=torch.uint8)
@@ -66,7 +66,7 @@ def load_run(
         FileNotFoundError: if it is not the folder of a run, or has no weights.
         ValueError: if a file is damaged, the weights are not those of the
             config, or the model can be computed in C++ alone
-            (model.norm_clamp = "rescale", model.name of another family).
+            (model.norm_clamp = "rescale", a model.name that Python does not know).
     """
     check_type(_OP, "run", run, str, os.PathLike)
     folder = Path(run)

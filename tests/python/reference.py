@@ -63,4 +63,37 @@ def attention(q, k, v, formula="softmax", **options):
     return weights(q, k, formula, **options) @ v
 
 
+def windowed(x, projection, windows, bias_of, out_proj, formula, logit_scale=None):
+    """Of Swin, all pixels against all: those in another window, or from another
+    side of the image, are hidden. bias_of takes offsets inside a window, [..., 2],
+    and gives [H, ...]; windows are sizes and shifts."""
+    weight, bias, heads = projection
+    (wh, ww), shift = windows
+    _, height, width, channels = x.shape
+    x = torch.nn.functional.pad(x, (0, 0, 0, -width % ww, 0, -height % wh))
+    size = x.shape[1:3]
+    shift = [s if n > w else 0 for s, n, w in zip(shift, size, (wh, ww))]
+    grid = torch.meshgrid(*(torch.arange(n) for n in size), indexing="ij")
+    at = torch.stack(grid, -1).flatten(0, 1)
+    moved = (at - torch.tensor(shift)) % torch.tensor(size)
+    window, inside = moved // torch.tensor([wh, ww]), moved % torch.tensor([wh, ww])
+    side = at < torch.tensor(shift)
+    seen = (window[:, None] == window).all(-1) & (side[:, None] == side).all(-1)
+
+    if logit_scale is not None:
+        bias = torch.cat([bias[:channels], 0 * bias[:channels], bias[2 * channels :]])
+    rows = torch.nn.functional.linear(x.flatten(1, 2), weight, bias)
+    q, k, v = rows.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    scale = None
+    if logit_scale is not None:
+        q, k = (t / t.norm(dim=-1, keepdim=True).clamp_min(1e-12) for t in (q, k))
+        q, scale = q * logit_scale.clamp(max=math.log(100)).exp(), 1.0
+    # Between windows offsets mean nothing, and are in no table.
+    offsets = (inside[:, None] - inside).double() * seen[..., None]
+    s = scores(q, k, scale, bias_of(offsets))
+    y = weights_of(s, seen.expand_as(s), formula) @ v
+    y = out_proj(y.transpose(1, 2).flatten(2)).unflatten(1, size)
+    return y[:, :height, :width]
+
+
 FORMULAS = list(WEIGHTS)

@@ -84,6 +84,11 @@ def randomise(folder, **options):
                 p.normal_(0.5, 0.3, generator=draw)
             else:
                 p.normal_(0.0, 1.0 / p[0].numel() ** 0.5, generator=draw)
+        for name, buffer in model.named_buffers():
+            if name.endswith("running_mean"):
+                buffer.normal_(0.0, 0.3, generator=draw)
+            elif name.endswith("running_var"):
+                buffer.uniform_(0.5, 2.0, generator=draw)
         if hasattr(model, "tokens") and getattr(model, "head", None) is None:
             model.norm.weight.mul_(1e3)  # the table is small, logits are not to be
             model.norm.bias.mul_(1e3)
@@ -162,16 +167,22 @@ def test_every_logit_of_an_image(tmp_path, grey):
     assert log_p.max() - log_p.min() > 0.5  # they differ by more than that
 
 
-def test_coloured_images(tmp_path):
+def write_coloured(folder):
+    """Images of two classes, in files; what is in them."""
     splits = {
         name: images(30, 3, 8, 8, classes=2, seed=i)
         for i, name in enumerate(("train", "test"))
     }
     for split, (pixels, labels) in splits.items():
         for i, (image, label) in enumerate(zip(pixels, labels)):
-            target = tmp_path / "data" / split / "ab"[label] / f"{i}.png"
+            target = folder / split / "ab"[label] / f"{i}.png"
             target.parent.mkdir(parents=True, exist_ok=True)
             write_png(target, image)
+    return splits
+
+
+def test_coloured_images(tmp_path):
+    splits = write_coloured(tmp_path / "data")
     settings = dict(task__image_size=8, **model_keys(dim=16, depth=2))
     run = train(tmp_path / "run", "images", tmp_path / "data", **settings)
     model = randomise(run)  # mean and deviation are in the record

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import polyattn
+import reference
 from helpers import assert_equal, random
 from test_replace import CUBE, attend
 
@@ -107,48 +108,16 @@ def swin_bias(module, offsets):
     return module.relative_position_bias_table[row.long()].movedim(-1, 0)
 
 
-def swin_attention(module, x, weigh):
-    """All pixels against all, of which those in another window, or from another
-    side of the image, are hidden."""
-    wh, ww = module.window_size
-    _, height, width, channels = x.shape
-    below, right = -height % wh, -width % ww
-    x = torch.nn.functional.pad(x, (0, 0, 0, right, 0, below))
-    size = x.shape[1:3]
-    shift = [
-        s if n > w else 0 for s, n, w in zip(module.shift_size, size, (wh, ww))
-    ]
-    grid = torch.meshgrid(*(torch.arange(n) for n in size), indexing="ij")
-    at = torch.stack(grid, -1).flatten(0, 1)
-    moved = (at - torch.tensor(shift)) % torch.tensor(size)
-    window, inside = moved // torch.tensor([wh, ww]), moved % torch.tensor([wh, ww])
-    side = at < torch.tensor(shift)
-    seen = (window[:, None] == window).all(-1) & (side[:, None] == side).all(-1)
-
-    bias = module.qkv.bias.clone()
-    scale = module.logit_scale if hasattr(module, "logit_scale") else None
-    if scale is not None:
-        bias[channels : 2 * channels] = 0
-    heads = torch.nn.functional.linear(x.flatten(1, 2), module.qkv.weight, bias)
-    q, k, v = heads.unflatten(-1, (3, module.num_heads, -1)).permute(2, 0, 3, 1, 4)
-    if scale is None:
-        scores = q @ k.mT / q.shape[-1] ** 0.5
-    else:
-        q, k = (t / t.norm(dim=-1, keepdim=True).clamp_min(1e-12) for t in (q, k))
-        scores = q @ k.mT * scale.clamp(max=math.log(100)).exp()
-    scores = scores + swin_bias(module, (inside[:, None] - inside).double())
-    y = weigh(scores, seen) @ v
-    y = module.proj(y.transpose(1, 2).flatten(2)).unflatten(1, size)
-    return y[:, :height, :width]
-
-
-def cube(scores, seen):
-    count = seen.sum(-1, keepdim=True).double()
-    return (scores**3 / count.sqrt()).masked_fill(~seen, 0)
-
-
-def soft(scores, seen):
-    return scores.masked_fill(~seen, -math.inf).softmax(-1)
+def swin_attention(module, x, formula):
+    return reference.windowed(
+        x,
+        (module.qkv.weight, module.qkv.bias, module.num_heads),
+        (module.window_size, module.shift_size),
+        lambda offsets: swin_bias(module, offsets),
+        module.proj,
+        formula,
+        getattr(module, "logit_scale", None),
+    )
 
 
 # Sizes that are padded, and one window along an axis, which is not shifted.
@@ -157,15 +126,15 @@ SIZES = [(8, 6), (7, 11), (4, 6), (3, 9)]
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("formula, weigh", [("softmax", soft), (CUBE, cube)])
-def test_swin_attention(version, size, formula, weigh):
+@pytest.mark.parametrize("formula", ["softmax", CUBE])
+def test_swin_attention(version, size, formula):
     model = swin(version)
     polyattn.replace_softmax(model, formula)
     module = swin_attentions(model)[1]
     assert module.shift_size == [2, 1] and module.activation == formula
     x = random(2, *size, 8).requires_grad_()
     inputs = [x, *module.parameters()]
-    got, expected = module(x), swin_attention(module, x, weigh)
+    got, expected = module(x), swin_attention(module, x, formula)
     assert_equal(got, expected)
     d = random(*got.shape)
     assert_equal(

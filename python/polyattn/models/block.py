@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import torch
 import torch.nn.functional as F
@@ -102,22 +102,37 @@ class Block(torch.nn.Module):
 
     def _branch(self, y: Tensor, scale: Optional[torch.nn.Module]) -> Tensor:
         y = y if scale is None else scale(y)
-        if not self.training or self.drop_path == 0:
-            return y
-        keep = 1 - self.drop_path
-        kept = torch.empty(y.shape[0], 1, 1, dtype=y.dtype, device=y.device)
-        return y * kept.bernoulli_(keep).div_(keep)
+        return drop_path(y, self.drop_path, self.training)
+
+
+def drop_path(y: Tensor, rate: float, training: bool) -> Tensor:
+    """The branch of a sample is dropped with this probability, in training, and
+    divided by 1 - rate otherwise."""
+    if not training or rate == 0:
+        return y
+    keep = 1 - rate
+    kept = torch.empty((len(y),) + (1,) * (y.dim() - 1), dtype=y.dtype, device=y.device)
+    return y * kept.bernoulli_(keep).div_(keep)
+
+
+def drop_path_rates(depth: int, last: float) -> List[float]:
+    """Of each block: linear from 0 at the first to that of the last."""
+    if depth < 1:
+        raise ValueError(f"[Block] depth {depth} < 1")
+    check_drop_path(last)
+    return [last] if depth == 1 else [last * i / (depth - 1) for i in range(depth)]
+
+
+def check_drop_path(rate: float) -> None:
+    if not 0 <= rate < 1:
+        raise ValueError(f"[Block] drop_path {rate} is not in [0, 1)")
 
 
 def make_blocks(
     dim: int, depth: int, heads: int, drop_path: float, **options: Any
 ) -> torch.nn.ModuleList:
     """drop_path is that of the last block; it grows linearly from 0."""
-    if depth < 1:
-        raise ValueError(f"[Block] depth {depth} < 1")
-    if not 0 <= drop_path < 1:
-        raise ValueError(f"[Block] drop_path {drop_path} is not in [0, 1)")
-    shares = [1.0] if depth == 1 else [i / (depth - 1) for i in range(depth)]
     return torch.nn.ModuleList(
-        Block(dim, heads, drop_path=share * drop_path, **options) for share in shares
+        Block(dim, heads, drop_path=rate, **options)
+        for rate in drop_path_rates(depth, drop_path)
     )

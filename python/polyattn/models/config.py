@@ -14,13 +14,15 @@ from torch import Tensor
 
 from .classifier import SequenceClassifier
 from .gpt import Gpt
+from .image import ImageModel
+from .named import make_swin, make_xcit
 from .vit import ViT
 
 IMAGES = ("fashion-mnist", "mnist", "cifar10", "images", "imagenet", "tiny-imagenet")
 TEXTS = ("sotu", "text")
 SEQUENCES = ("listops", "imdb")
 # Of model.name, up to its first hyphen.
-FAMILIES = ("vit", "deit", "gpt", "classifier")
+_FAMILIES = ("vit", "deit", "swin", "xcit", "gpt", "classifier")
 
 _Section = Mapping[str, Any]
 _Tensors = Mapping[str, Tensor]
@@ -85,38 +87,54 @@ def make_model(config: Mapping[str, _Section], weights: _Tensors) -> torch.nn.Mo
             f"model.norm_clamp is {model['norm_clamp']!r}, which only C++ computes: "
             "evaluate the run with `polyattn eval`"
         )
-    _check_family(model["name"])
     name = _value("task", task, "name", "")
-    for tasks, make in ((IMAGES, _vit), (TEXTS, _gpt), (SEQUENCES, _classifier)):
+    _check_family(model["name"], name)
+    makers = ((IMAGES, _image_model), (TEXTS, _gpt), (SEQUENCES, _classifier))
+    for tasks, make in makers:
         if name in tasks:
             return make(model, task, weights)
     known = ", ".join(IMAGES + TEXTS + SEQUENCES)
     raise ValueError(f"task.name is {name!r}, expected one of {known}")
 
 
-def _check_family(name: str) -> None:
+def _check_family(name: str, task: str) -> None:
     """Of model.name, which runs of before have not: "vit-tiny32" is of vit."""
     family = name.split("-")[0]
-    if family not in ("", *FAMILIES):
+    if family not in ("", *_FAMILIES):
         raise ValueError(
             f"model.name is {name!r}, a family that polyattn.models does not have "
-            f"(only {', '.join(FAMILIES)}): evaluate the run with `polyattn eval`"
+            f"(only {', '.join(_FAMILIES)}): evaluate the run with `polyattn eval`"
+        )
+    if family in ("swin", "xcit") and task not in IMAGES:
+        raise ValueError(
+            f"model.name is {name!r}, but task.name {task!r} has no images"
         )
 
 
-def _vit(model: _Section, task: _Section, weights: _Tensors) -> ViT:
+def _image_model(model: _Section, task: _Section, weights: _Tensors) -> ImageModel:
     mean, std = _statistics(task)
+    options: Dict[str, Any] = dict(
+        classes=_size(weights, "head.weight", 0), mean=mean, std=std
+    )
+    family = model["name"].split("-")[0]
+    if family == "xcit":
+        channels = _size(weights, "patches.convs.0.weight", 1)
+        return make_xcit(model, channels=channels, **options)
+    options["channels"] = _size(weights, "patches.proj.weight", 1)
+    if family == "swin":
+        return make_swin(model, **options)
+    return _vit(model, weights, **options)
+
+
+def _vit(model: _Section, weights: _Tensors, **options: Any) -> ViT:
     distilled = model["name"].endswith("-distilled")
     return ViT(
         *_sizes(model),
         image_size=_image_size(weights, (model["pooling"] == "class") + distilled),
         patch_size=model["patch"],
-        channels=_size(weights, "patches.proj.weight", 1),
-        classes=_size(weights, "head.weight", 0),
         pooling=model["pooling"],
         distilled=distilled,
-        mean=mean,
-        std=std,
+        **options,
         **_options(model),
     )
 

@@ -8,10 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..nn import Attention
+from ..nn import Attention, ClassAttention, CrossCovariance, WindowAttention
 from .block import Mlp
 
 _STD = 0.02
+_ATTENTIONS = (Attention, ClassAttention, CrossCovariance, WindowAttention)
 
 
 class PatchEmbedding(torch.nn.Module):
@@ -26,11 +27,13 @@ class PatchEmbedding(torch.nn.Module):
 
 
 class ClassToken(torch.nn.Module):
-    """One learned row before all others."""
+    """One learned row before all others. Alone: nothing is added to it before it
+    is normalised, so that it does not begin near zero."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, alone: bool = False) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.zeros(1, 1, dim))
+        self.alone = alone
+        self.weight = torch.nn.Parameter(torch.randn(1, 1, dim) * (_STD * alone))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([self.weight.expand(x.shape[0], -1, -1), x], dim=1)
@@ -80,12 +83,16 @@ def initialise_vit(model: torch.nn.Module) -> None:
     """The scheme `vit` of docs/models.md."""
     for module in model.modules():
         _zero_bias(module)
-        if isinstance(module, Attention):
+        if isinstance(module, _ATTENTIONS):
             _truncated(module.in_proj_weight, _STD)
+            if getattr(module, "bias_table", None) is not None:
+                _truncated(module.bias_table, _STD)
         elif isinstance(module, (torch.nn.Linear, PositionEmbedding, TokenEmbedding)):
             _truncated(module.weight, _STD)
         elif isinstance(module, torch.nn.Conv2d):
             _truncated(module.weight, 1 / math.sqrt(module.weight[0].numel()))
+        elif isinstance(module, ClassToken) and module.alone:
+            _truncated(module.weight, _STD)
         elif isinstance(module, ClassToken):
             torch.nn.init.normal_(module.weight, 0.0, 1e-6)
 

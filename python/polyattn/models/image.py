@@ -79,15 +79,17 @@ class ImageModel(torch.nn.Module):
         """
         if self.mean is None or self.std is None:
             raise ValueError(
-                f"[{self._op}] mean and std of the images are not known: they are those "
-                "of all images of the training (polyattn.models.pixel_statistics); give "
-                f"them to {self._op} or load_run"
+                f"[{self._op}] mean and std of the images are not known: they are "
+                "those of all images of the training "
+                "(polyattn.models.pixel_statistics); give them to "
+                f"{self._op} or load_run"
             )
         if images.dim() == 3 and self.channels == 1:
             images = images.unsqueeze(1)
         if images.dtype != torch.uint8 and not images.is_floating_point():
             raise ValueError(
-                f"[{self._op}] images are {images.dtype}, expected uint8 or floating point"
+                f"[{self._op}] images are {images.dtype}, expected uint8 or floating "
+                "point"
             )
         self._check(images)
         pixels = images.double()

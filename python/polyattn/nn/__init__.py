@@ -1,7 +1,16 @@
 """Modules."""
 
 from .attention import Attention
+from .cross_covariance import ClassAttention, CrossCovariance
 from .multihead import MultiheadAttention
 from .rotary import Rotary
+from .window_attention import WindowAttention
 
-__all__ = ["Attention", "MultiheadAttention", "Rotary"]
+__all__ = [
+    "Attention",
+    "ClassAttention",
+    "CrossCovariance",
+    "MultiheadAttention",
+    "Rotary",
+    "WindowAttention",
+]

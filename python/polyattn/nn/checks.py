@@ -28,6 +28,15 @@ def check_sizes(dim: int, heads: int, kv_heads: int, head_dim: Optional[int]) ->
         )
 
 
+def check_equal_heads(op: str, dim: int, heads: int) -> None:
+    """ValueError unless so many heads share the width among them."""
+    for name, size in (("dim", dim), ("heads", heads)):
+        if size < 1:
+            raise ValueError(f"[{op}] {name} {size} < 1")
+    if dim % heads != 0:
+        raise ValueError(f"[{op}] dim {dim} is not a multiple of heads {heads}")
+
+
 def check_norms(qk_norm: Optional[str], output_norm: Optional[str]) -> None:
     """ValueError unless these are kinds of norms, or None."""
     if qk_norm is not None and qk_norm not in KINDS:
@@ -67,11 +76,11 @@ def coefficient_kind(learned: Union[bool, str]) -> Optional[str]:
     return learned
 
 
-def check_rows(name: str, x: Tensor, dim: int) -> None:
-    """ValueError unless these are rows for an Attention of this width."""
+def check_rows(name: str, x: Tensor, dim: int, op: str = "Attention") -> None:
+    """ValueError unless these are rows for an attention of this width."""
     if x.dim() != 3 or x.shape[-1] != dim:
         raise ValueError(
-            f"[Attention] {name} has shape {tuple(x.shape)}, expected [B, N, {dim}]"
+            f"[{op}] {name} has shape {tuple(x.shape)}, expected [B, N, {dim}]"
         )
 
 

@@ -118,5 +118,6 @@ class Windows:
 
     def _split(self, x: Tensor) -> Tensor:
         down, across = self.count
-        x = x.unflatten(1, (down, self.window[0])).unflatten(3, (across, self.window[1]))
+        x = x.unflatten(1, (down, self.window[0]))
+        x = x.unflatten(3, (across, self.window[1]))
         return x.transpose(2, 3).flatten(3, 4).flatten(1, 2)
