@@ -234,6 +234,21 @@ def test_replace_softmax(version):
     assert_equal(model(images), swin(version, activation=CUBE)(images))
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_autocast(version):
+    model = swin(version, activation=CUBE).float()
+    images = random(2, 3, 24, 16, dtype=torch.float32)
+    expected = model(images)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model(images)
+        found.float().square().sum().backward()
+    assert found.dtype == torch.bfloat16
+    # Some fifty roundings by 2^-9, one upon the other.
+    assert (found - expected).norm() < 0.1 * expected.norm()
+    for p in model.parameters():
+        assert p.grad.isfinite().all()
+
+
 @pytest.mark.parametrize(
     "call, message",
     [

@@ -145,13 +145,17 @@ def test_first_weights():
     assert 0.01 < model.class_token.weight.std() < 0.03
 
 
-def test_training_drops_and_counts():
-    model = xcit(dropout=0.3, attention_dropout=0.3, drop_path=0.3)
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "drop_path"])
+def test_training_drops_and_counts(rate):
+    torch.manual_seed(0)
+    model = xcit(**{rate: 0.5})
     images = random(3, 2, 8, 8)
     assert torch.equal(model(images), model(images))
     before = model.blocks[0].local.norm.running_mean.clone()
     model.train()
     assert not torch.equal(model(images), model(images))
+    plain = xcit().train()
+    assert torch.equal(plain(images), plain(images))
     assert model.patches.norms[0].num_batches_tracked == 2
     assert not torch.equal(model.blocks[0].local.norm.running_mean, before)
 
@@ -206,6 +210,20 @@ def test_replace_softmax():
         ("ClassAttention", 2),
     ]
     assert_equal(model(images), expected)
+
+
+def test_autocast():
+    model = xcit(activation=CUBE).float()
+    images = random(2, 2, 24, 16, dtype=torch.float32)
+    expected = model(images)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model(images)
+        found.float().square().sum().backward()
+    assert found.dtype == torch.bfloat16
+    # Some fifty roundings by 2^-9, one upon the other.
+    assert (found - expected).norm() < 0.1 * expected.norm()
+    for p in model.parameters():
+        assert p.grad.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,15 @@ from ..nn.norm import Norm
 
 def make_norm(kind: str, dim: int, eps: float) -> torch.nn.Module:
     """layer, with a bias, or rms."""
-    return torch.nn.LayerNorm(dim, eps) if kind == "layer" else Norm(dim, kind, eps)
+    return LayerNorm(dim, eps) if kind == "layer" else Norm(dim, kind, eps)
+
+
+class LayerNorm(torch.nn.LayerNorm):
+    """torch's, of rows that may be narrower than the weights: under autocast."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = torch.promote_types(x.dtype, self.weight.dtype)
+        return super().forward(x.to(wide)).to(x.dtype)
 
 
 class Mlp(torch.nn.Module):

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..nn import WindowAttention
-from .block import Mlp, drop_path, drop_path_rates
+from .block import LayerNorm, Mlp, drop_path, drop_path_rates
 from .embedding import PatchEmbedding, initialise_vit
 from .image import ImageModel, check_shape
 
@@ -35,7 +35,7 @@ class SwinBlock(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.post_norm, self.drop_path = post_norm, drop_path
-        self.norm1 = torch.nn.LayerNorm(dim)
+        self.norm1 = LayerNorm(dim)
         self.attention = WindowAttention(
             dim,
             heads,
@@ -44,7 +44,7 @@ class SwinBlock(torch.nn.Module):
             projection_dropout=dropout,
             **attention,
         )
-        self.norm2 = torch.nn.LayerNorm(dim)
+        self.norm2 = LayerNorm(dim)
         self.mlp = Mlp(dim, mlp, "none", dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class PatchMerging(torch.nn.Module):
         super().__init__()
         self.post_norm = post_norm
         self.reduction = torch.nn.Linear(4 * dim, 2 * dim, bias=False)
-        self.norm = torch.nn.LayerNorm(2 * dim if post_norm else 4 * dim)
+        self.norm = LayerNorm(2 * dim if post_norm else 4 * dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Of the four the columns go slowest: (0, 0), (1, 0), (0, 1), (1, 1)."""
@@ -131,7 +131,7 @@ class Swin(ImageModel):
         self.window, self.patch_size, self.dropout = window, patch_size, dropout
         second = version == 2
         self.patches = PatchEmbedding(channels, dim, patch_size)
-        self.patch_norm = torch.nn.LayerNorm(dim)
+        self.patch_norm = LayerNorm(dim)
         widths = [dim << s for s in range(len(depths))]
         rates = iter(drop_path_rates(sum(depths), drop_path))
         self.stages = torch.nn.ModuleList(
@@ -156,7 +156,7 @@ class Swin(ImageModel):
         self.merging = torch.nn.ModuleList(
             PatchMerging(width, second) for width in widths[:-1]
         )
-        self.norm = torch.nn.LayerNorm(widths[-1])
+        self.norm = LayerNorm(widths[-1])
         self.head = torch.nn.Linear(widths[-1], classes)
         initialise_vit(self)
 

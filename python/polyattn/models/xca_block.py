@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..nn import ClassAttention, CrossCovariance
-from .block import LayerScale, Mlp, drop_path
+from .block import LayerNorm, LayerScale, Mlp, drop_path
 
 
 class LocalInteraction(torch.nn.Module):
@@ -51,7 +51,7 @@ class XcaBlock(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.drop_path = drop_path
-        self.norm1 = torch.nn.LayerNorm(dim, norm_eps)
+        self.norm1 = LayerNorm(dim, norm_eps)
         self.attention = CrossCovariance(
             dim,
             heads,
@@ -60,10 +60,10 @@ class XcaBlock(torch.nn.Module):
             projection_dropout=dropout,
         )
         self.layer_scale1 = LayerScale(dim, layer_scale)
-        self.norm3 = torch.nn.LayerNorm(dim, norm_eps)
+        self.norm3 = LayerNorm(dim, norm_eps)
         self.local = LocalInteraction(dim)
         self.layer_scale3 = LayerScale(dim, layer_scale)
-        self.norm2 = torch.nn.LayerNorm(dim, norm_eps)
+        self.norm2 = LayerNorm(dim, norm_eps)
         self.mlp = Mlp(dim, mlp, "none", dropout)
         self.layer_scale2 = LayerScale(dim, layer_scale)
 
@@ -102,7 +102,7 @@ class ClassBlock(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.tokens_norm = tokens_norm
-        self.norm1 = torch.nn.LayerNorm(dim, norm_eps)
+        self.norm1 = LayerNorm(dim, norm_eps)
         self.attention = ClassAttention(
             dim,
             heads,
@@ -111,7 +111,7 @@ class ClassBlock(torch.nn.Module):
             projection_dropout=dropout,
         )
         self.layer_scale1 = LayerScale(dim, layer_scale)
-        self.norm2 = torch.nn.LayerNorm(dim, norm_eps)
+        self.norm2 = LayerNorm(dim, norm_eps)
         self.mlp = Mlp(dim, mlp, "none", dropout)
         self.layer_scale2 = LayerScale(dim, layer_scale)
 

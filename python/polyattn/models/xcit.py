@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .block import check_drop_path
+from .block import LayerNorm, check_drop_path
 from .embedding import ClassToken, initialise_vit
 from .image import ImageModel, check_shape
 from .xca_block import ClassBlock, XcaBlock
@@ -138,7 +138,7 @@ class XCiT(ImageModel):
             ClassBlock(dim, heads, tokens_norm=tokens_norm, **block)
             for _ in range(class_depth)
         )
-        self.norm = torch.nn.LayerNorm(dim, _NORM_EPS)
+        self.norm = LayerNorm(dim, _NORM_EPS)
         self.head = torch.nn.Linear(dim, classes)
         initialise_vit(self)
 
