@@ -196,6 +196,14 @@ def test_training_drops(rate):
     assert not torch.equal(model(images), model(images))
 
 
+def test_attention_drops_its_output_in_training():
+    x = random(2, 5, 6, 8)
+    module = make(WindowAttention, 8, 2, 4, shift=2, projection_dropout=0.5)
+    plain, y = module(x), module.train()(x)
+    assert (y == 0).any()
+    assert_equal(y[y != 0] / 2, plain[y != 0])
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_starts_at_the_norm_of_softmax(version):
     model, images = swin(version, activation=CUBE), random(4, 3, 24, 24)

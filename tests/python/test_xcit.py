@@ -117,6 +117,19 @@ def test_attentions(formula):
     assert_equal(of_class(x), of_class.out_proj(y.transpose(1, 2).flatten(2)))
 
 
+@pytest.mark.parametrize("kind", [CrossCovariance, ClassAttention])
+@pytest.mark.parametrize("rate", ["dropout", "projection_dropout"])
+def test_attentions_drop_in_training_alone(kind, rate):
+    module, x = make(kind, 8, 2, **{rate: 0.5}), random(2, 7, 8)
+    plain = make(kind, 8, 2)(x)
+    assert torch.equal(module(x), plain)
+    y = module.train()(x)
+    assert not torch.equal(y, plain)
+    if rate == "projection_dropout":
+        assert (y == 0).any()
+        assert_equal(y[y != 0] / 2, plain[y != 0])
+
+
 def test_rows_of_zeros_have_no_direction():
     module = make(CrossCovariance, 8, 2, activation=CUBE)
     torch.nn.init.zeros_(module.in_proj_bias)
@@ -187,16 +200,29 @@ def test_starts_at_the_norm_of_softmax():
         assert head.gain == pytest.approx(1, rel=1e-3)
 
 
+def rows_while_matching(model, images):
+    """What the first block reads."""
+    rows = []
+    model.blocks[0].register_forward_pre_hook(lambda _, args: rows.append(args[0]))
+    polyattn.match_start(model, images)
+    return rows[0]
+
+
+def test_starts_by_the_batch_if_batch_norms_have_seen_nothing():
+    model, images = xcit(activation=CUBE), random(4, 2, 16, 12)
+    found = rows_while_matching(model, images)
+    model.train()
+    assert_equal(found, model.positions(model.patches(images), (4, 3)))
+
+
 def test_starts_by_what_batch_norms_have_seen():
     model, images = xcit(activation=CUBE), random(4, 2, 16, 12)
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.num_batches_tracked.fill_(3)
             module.running_var.fill_(1e-4)
-    seen = []
-    model.blocks[0].register_forward_pre_hook(lambda _, args: seen.append(args[0]))
-    polyattn.match_start(model, images)
-    assert_equal(seen[0], model.positions(model.patches(images), (4, 3)))
+    found = rows_while_matching(model, images)
+    assert_equal(found, model.positions(model.patches(images), (4, 3)))
 
 
 def test_replace_softmax():
