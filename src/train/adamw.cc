@@ -40,9 +40,9 @@ torch::Tensor take(const models::NamedTensors& tensors, const std::string& name,
 
 bool decays(const std::string& name, const torch::Tensor& parameter) {
   if (parameter.dim() < 2) return false;
-  for (const char* end : {"positions.weight", "class_token.weight",
-                          "dist_token.weight", "coefficients", "bias_table",
-                          "logit_scale"}) {
+  for (const char* end :
+       {"positions.weight", "class_token.weight", "dist_token.weight",
+        "coefficients", "bias_table", "logit_scale"}) {
     if (name.ends_with(end)) return false;
   }
   return true;
