@@ -51,15 +51,19 @@ const imageTasks = ['fashion-mnist', 'mnist', 'cifar10', 'images', 'imagenet', '
 
 function modelText(configs: Config[], task: string): string {
   const isImage = imageTasks.includes(task.split(',')[0]);
+  const family = (valueOf(configs, 'model.name') ?? '').split('-')[0];
+  // Swin grows from stage to stage, and these know places in ways of their own.
+  const grows = family === 'swin';
+  const ownPlaces = grows || family === 'xcit';
   return phrases(configs, [
     ['model.name', (value) => (['vit', 'gpt', 'classifier'].includes(value) ? '' : value)],
     ['model.depth', (value) => `${value} ${value === '1' ? 'block' : 'blocks'}`],
-    ['model.dim', (value) => `width ${value}`],
-    ['model.heads', (value) => `${value} ${value === '1' ? 'head' : 'heads'}`],
-    ['model.mlp', (value) => `mlp ${value}`],
+    ['model.dim', (value) => `width ${value}${grows ? ' in the first stage' : ''}`],
+    ['model.heads', (value) => (grows ? '' : `${value} ${value === '1' ? 'head' : 'heads'}`)],
+    ['model.mlp', (value) => (grows ? '' : `mlp ${value}`)],
     ['model.patch', (value) => (isImage ? `patches of ${value} × ${value}` : '')],
     ['task.context', (value) => (isImage ? '' : `context ${value}`)],
-    ['model.positions', (value) => `${value} positions`],
+    ['model.positions', (value) => (ownPlaces ? '' : `${value} positions`)],
     ['model.qk_norm', (value) => (value === 'none' ? '' : `${value} norm of q and k`)],
   ]);
 }
