@@ -2,22 +2,14 @@
 
 #include <torch/nn/init.h>
 
-#include "nn/choice.h"
+#include "nn/attention_checks.h"
 #include "nn/gains.h"
 
 namespace polyattn::nn {
 
 ClassAttentionImpl::ClassAttentionImpl(const ClassAttentionOptions& options_)
     : options(options_) {
-  TORCH_CHECK(options.heads() > 0, "[ClassAttention] heads ", options.heads(),
-              " < 1");
-  TORCH_CHECK(options.dim() > 0 && options.dim() % options.heads() == 0,
-              "[ClassAttention] dim ", options.dim(),
-              " is no positive multiple of heads ", options.heads());
-  Activation::parse(options.activation());
-  check_rate("ClassAttention", "dropout", options.dropout());
-  check_rate("ClassAttention", "projection_dropout",
-             options.projection_dropout());
+  check_joint_options("ClassAttention", options);
   ClassAttentionImpl::reset();
 }
 

@@ -3,7 +3,7 @@
 #include <torch/nn/init.h>
 #include <torch/utils.h>
 
-#include "nn/choice.h"
+#include "nn/attention_checks.h"
 #include "nn/gains.h"
 
 namespace polyattn::nn {
@@ -19,15 +19,7 @@ torch::Tensor of_unit_norm(const torch::Tensor& x) {
 
 CrossCovarianceImpl::CrossCovarianceImpl(const CrossCovarianceOptions& options_)
     : options(options_) {
-  TORCH_CHECK(options.heads() > 0, "[CrossCovariance] heads ", options.heads(),
-              " < 1");
-  TORCH_CHECK(options.dim() > 0 && options.dim() % options.heads() == 0,
-              "[CrossCovariance] dim ", options.dim(),
-              " is no positive multiple of heads ", options.heads());
-  Activation::parse(options.activation());
-  check_rate("CrossCovariance", "dropout", options.dropout());
-  check_rate("CrossCovariance", "projection_dropout",
-             options.projection_dropout());
+  check_joint_options("CrossCovariance", options);
   CrossCovarianceImpl::reset();
 }
 

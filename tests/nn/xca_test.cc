@@ -256,6 +256,23 @@ TEST(XcaParts, Refuse) {
                "[CrossCovariance] heads 0 < 1");
   expect_error([] { ClassAttention(ClassAttentionOptions(0, 3)); },
                "[ClassAttention] dim 0 is no positive multiple of heads 3");
+  const auto begin_of = [](const auto& make) {
+    try {
+      make();
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      return text.substr(0, text.find(':'));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(begin_of([] {
+              CrossCovariance(CrossCovarianceOptions(8, 2).activation("x^"));
+            }),
+            "[CrossCovariance] bad activation");
+  EXPECT_EQ(begin_of([] {
+              ClassAttention(ClassAttentionOptions(8, 2).activation("x^"));
+            }),
+            "[ClassAttention] bad activation");
   expect_error(
       [] {
         CrossCovariance(CrossCovarianceOptions(8, 2))
