@@ -3,6 +3,7 @@
 
 #include <torch/optim/adamw.h>
 
+#include "models/meta_device.h"
 #include "nn/support.h"
 
 namespace polyattn::models {
@@ -18,10 +19,8 @@ ViTOptions small() {
 // Of deit_{size}_patch16_224 and deit_{size}_distilled_patch16_224.
 TEST(DeiT, HasAsManyParametersAsThePublicModels) {
   const auto count = [](const char* name) {
-    std::int64_t sum = 0;
-    const ViT model(deit_options(name).initialisation("torch"));
-    for (const auto& parameter : model->parameters()) sum += parameter.numel();
-    return sum;
+    return test::parameter_count<ViT>(
+        deit_options(name).initialisation("torch"));
   };
   EXPECT_EQ(count("tiny"), 5'717'416);
   EXPECT_EQ(count("tiny-distilled"), 5'910'800);

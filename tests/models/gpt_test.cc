@@ -3,6 +3,7 @@
 
 #include <torch/optim/adamw.h>
 
+#include "models/meta_device.h"
 #include "nn/support.h"
 
 namespace polyattn::models {
@@ -11,25 +12,21 @@ namespace gpt_test {
 using test::expect_error;
 using test::expect_gradients;
 
-std::int64_t parameter_count(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const auto& parameter : module.parameters()) count += parameter.numel();
-  return count;
-}
-
 GptOptions small() { return GptOptions(32, 2, 4).vocabulary(19).context(12); }
 
 torch::Tensor random_tokens(std::int64_t batch, std::int64_t n) {
   return torch::randint(19, {batch, n}, torch::kLong);
 }
 
-// GPT-2 has 124,439,808. The others are counted by hand: 12 C^2 + 13 C for a
-// block.
+// GPT-2 has 124,439,808 and 354,823,168. The others are counted by hand: 12 C^2
+// + 13 C for a block.
 TEST(Gpt, HasAsManyParametersAsOthers) {
   const auto count = [](const GptOptions& options) {
-    return parameter_count(*Gpt(GptOptions(options).initialisation("torch")));
+    return test::parameter_count<Gpt>(
+        GptOptions(options).initialisation("torch"));
   };
   EXPECT_EQ(count(gpt_options("gpt2")), 124'439'808);
+  EXPECT_EQ(count(gpt_options("gpt2-medium")), 354'823'168);
   EXPECT_EQ(count(gpt_options("bytes-tiny")),
             4 * (12 * 128 * 128 + 13 * 128) + (256 + 128 + 2) * 128);
   EXPECT_EQ(count(gpt_options("bytes-small")),

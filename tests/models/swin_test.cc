@@ -3,6 +3,7 @@
 
 #include <torch/optim/adamw.h>
 
+#include "models/meta_device.h"
 #include "nn/support.h"
 #include "nn/windows.h"
 #include "polyattn/models/vit.h"
@@ -12,12 +13,6 @@ namespace swin_test {
 
 using test::expect_error;
 using test::expect_gradients;
-
-std::int64_t parameter_count(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const auto& parameter : module.parameters()) count += parameter.numel();
-  return count;
-}
 
 SwinOptions small(std::int64_t version = 1) {
   return SwinOptions(16, {2, 2}, {2, 4})
@@ -35,8 +30,8 @@ std::int64_t block_count(std::int64_t c, std::int64_t bias) {
 // What torchvision says of its own; the small ones by hand.
 TEST(Swin, HasAsManyParametersAsOthers) {
   const auto count = [](const char* name) {
-    // Nothing is drawn that is thrown away: "torch" is the cheapest.
-    return parameter_count(*Swin(swin_options(name).initialisation("torch")));
+    return test::parameter_count<Swin>(
+        swin_options(name).initialisation("torch"));
   };
   EXPECT_EQ(count("swin-tiny"), 28'288'354);
   EXPECT_EQ(count("swin-small"), 49'606'258);

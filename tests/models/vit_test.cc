@@ -3,6 +3,7 @@
 
 #include <torch/optim/adamw.h>
 
+#include "models/meta_device.h"
 #include "nn/support.h"
 
 namespace polyattn::models {
@@ -10,12 +11,6 @@ namespace vit_test {
 
 using test::expect_error;
 using test::expect_gradients;
-
-std::int64_t parameter_count(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const auto& parameter : module.parameters()) count += parameter.numel();
-  return count;
-}
 
 ViTOptions small() {
   return ViTOptions(32, 2, 2).image_size(16).patch_size(4).classes(5);
@@ -25,8 +20,8 @@ ViTOptions small() {
 // vit_b_16. The small ones are counted by hand: 12 C^2 + 13 C for a block.
 TEST(ViT, HasAsManyParametersAsOthers) {
   const auto count = [](const char* name) {
-    // Nothing is drawn that is thrown away: "torch" is the cheapest.
-    return parameter_count(*ViT(vit_options(name).initialisation("torch")));
+    return test::parameter_count<ViT>(
+        vit_options(name).initialisation("torch"));
   };
   EXPECT_EQ(count("tiny"), 5'717'416);
   EXPECT_EQ(count("small"), 22'050'664);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/meta_device.h"
 #include "nn/support.h"
 
 namespace polyattn::models {
@@ -14,12 +15,6 @@ namespace xcit_test {
 
 using test::expect_error;
 using test::expect_gradients;
-
-std::int64_t parameter_count(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const auto& parameter : module.parameters()) count += parameter.numel();
-  return count;
-}
 
 // Away from the start, where some gradients nearly vanish.
 void disturb(torch::nn::Module& module) {
@@ -33,22 +28,29 @@ XCiTOptions small() {
   return XCiTOptions(32, 2, 4).image_size(16).patch_size(4).classes(5);
 }
 
-// What the sizes of facebookresearch/xcit come to. The small ones are counted
-// by hand: 12 C^2 + 40 C + H for a block, 12 C^2 + 15 C for one of the class
-// token.
+// What the sizes of facebookresearch/xcit come to, with patches of 16 and of 8.
+// The small ones are counted by hand: 12 C^2 + 40 C + H for a block,
+// 12 C^2 + 15 C for one of the class token.
 TEST(XCiT, HasAsManyParametersAsOthers) {
   const auto count = [](const std::string& name) {
-    return parameter_count(*XCiT(xcit_options(name).initialisation("torch")));
+    return test::parameter_count<XCiT>(
+        xcit_options(name).initialisation("torch"));
   };
-  EXPECT_EQ(count("nano_12_p16"), 3'053'224);
-  EXPECT_EQ(count("nano_12_p8"), 3'049'016);
-  EXPECT_EQ(count("tiny_12_p16"), 6'716'272);
-  EXPECT_EQ(count("tiny_12_p8"), 6'706'504);
-  EXPECT_EQ(count("tiny_24_p16"), 12'116'896);
-  EXPECT_EQ(count("small_12_p16"), 26'253'304);
-  EXPECT_EQ(count("small_12_p8"), 26'213'032);
-  EXPECT_EQ(count("small_24_p8"), 47'631'112);
-  EXPECT_EQ(count("medium_24_p16"), 84'395'752);
+  struct Size {
+    std::string name;
+    std::int64_t p16, p8;
+  };
+  const Size sizes[] = {{"nano_12", 3'053'224, 3'049'016},
+                        {"tiny_12", 6'716'272, 6'706'504},
+                        {"tiny_24", 12'116'896, 12'107'128},
+                        {"small_12", 26'253'304, 26'213'032},
+                        {"small_24", 47'671'384, 47'631'112},
+                        {"medium_24", 84'395'752, 84'323'624},
+                        {"large_24", 189'096'136, 188'932'648}};
+  for (const Size& size : sizes) {
+    EXPECT_EQ(count(size.name + "_p16"), size.p16) << size.name;
+    EXPECT_EQ(count(size.name + "_p8"), size.p8) << size.name;
+  }
   const auto tiny = [](std::int64_t channels) {
     constexpr std::int64_t c = 96, h = 4;
     const std::int64_t patches = 9 * (channels * c / 2 + c / 2 * c) + 3 * c;
@@ -57,6 +59,7 @@ TEST(XCiT, HasAsManyParametersAsOthers) {
   };
   EXPECT_EQ(count("tiny28"), tiny(1));
   EXPECT_EQ(count("tiny32"), tiny(3));
+  EXPECT_EQ(2 * std::size(sizes) + 2, xcit_names().size());
 }
 
 TEST(XCiT, KnowsItsNames) {
