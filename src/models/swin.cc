@@ -88,6 +88,7 @@ SwinBlockOptions SwinImpl::block_options(std::size_t stage,
                        .dropout(options.dropout());
   return SwinBlockOptions(attention, mlp)
       .post_norm(options.version() == 2)
+      .layer_scale(options.layer_scale())
       .drop_path(drop_path_of(options.drop_path(),
                               blocks_before(options, stage) + block,
                               blocks_before(options, options.depths().size())));

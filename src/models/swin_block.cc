@@ -20,18 +20,29 @@ void SwinBlockImpl::reset() {
       register_module("attention", nn::WindowAttention(options.attention()));
   norm2 = register_module("norm2", nn::Norm(dim));
   mlp = register_module("mlp", nn::Mlp(options.mlp()));
+  if (options.layer_scale()) {
+    const nn::LayerScaleOptions scale(dim, *options.layer_scale());
+    layer_scale1 = register_module("layer_scale1", nn::LayerScale(scale));
+    layer_scale2 = register_module("layer_scale2", nn::LayerScale(scale));
+  }
   drop_path = register_module("drop_path", nn::DropPath(options.drop_path()));
+}
+
+torch::Tensor SwinBlockImpl::add(const torch::Tensor& x,
+                                 const torch::Tensor& branch,
+                                 nn::LayerScale& scale) {
+  return x + drop_path->forward(scale ? scale->forward(branch) : branch);
 }
 
 torch::Tensor SwinBlockImpl::forward(const torch::Tensor& x) {
   if (options.post_norm()) {
     const torch::Tensor y =
-        x + drop_path->forward(norm1->forward(attention->forward(x)));
-    return y + drop_path->forward(norm2->forward(mlp->forward(y)));
+        add(x, norm1->forward(attention->forward(x)), layer_scale1);
+    return add(y, norm2->forward(mlp->forward(y)), layer_scale2);
   }
   const torch::Tensor y =
-      x + drop_path->forward(attention->forward(norm1->forward(x)));
-  return y + drop_path->forward(mlp->forward(norm2->forward(y)));
+      add(x, attention->forward(norm1->forward(x)), layer_scale1);
+  return add(y, mlp->forward(norm2->forward(y)), layer_scale2);
 }
 
 PatchMergingImpl::PatchMergingImpl(const PatchMergingOptions& options_)

@@ -128,6 +128,7 @@ std::unique_ptr<Network> swin_network(const run::ModelConfig& model,
       .drop_path(model.drop_path)
       .initialisation(model.initialisation)
       .qk_gain(model.qk_gain);
+  if (model.layer_scale > 0) options.layer_scale(model.layer_scale);
   return std::make_unique<ImageNetwork<models::Swin>>(options);
 }
 

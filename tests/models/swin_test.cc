@@ -154,6 +154,43 @@ TEST(Swin, IsItsBlocks) {
   }
 }
 
+// A factor of each channel, last of each branch: behind the norm, where that is
+// the branch's end.
+TEST(Swin, LayerScalesAreTheLastOfEachBranch) {
+  torch::manual_seed(7);
+  for (const std::int64_t version : {1, 2}) {
+    Swin model(small(version).layer_scale(0.1));
+    model->to(torch::kDouble);
+    const torch::NoGradGuard no_grad;
+    for (auto& item : model->named_parameters()) {
+      if (item.key().find("layer_scale") == std::string::npos) continue;
+      EXPECT_TRUE(item->eq(double{0.1F}).all().item<bool>()) << item.key();
+      item->normal_();
+    }
+    auto& b =
+        model->stages->at<torch::nn::ModuleListImpl>(1).at<SwinBlockImpl>(1);
+    const auto x = test::random_rows({2, 8, 8, 32});
+    const auto branch = [&](auto& inner, auto& norm, const torch::Tensor& in) {
+      return version == 1 ? inner->forward(norm->forward(in))
+                          : norm->forward(inner->forward(in));
+    };
+    auto y = x + branch(b.attention, b.norm1, x) * b.layer_scale1->weight;
+    y = y + branch(b.mlp, b.norm2, y) * b.layer_scale2->weight;
+    EXPECT_SAME(b.forward(x), y);
+  }
+}
+
+// Two for each block; without them the names are those of the published models.
+TEST(Swin, HasLayerScalesOnlyIfAsked) {
+  Swin plain(small()), scaled(small().layer_scale(0.1));
+  EXPECT_EQ(test::parameter_count<Swin>(scaled->options),
+            test::parameter_count<Swin>(plain->options) + 2 * 2 * (16 + 32));
+  for (const auto& item : plain->named_parameters()) {
+    EXPECT_EQ(item.key().find("layer_scale"), std::string::npos);
+    EXPECT_TRUE(scaled->named_parameters().contains(item.key()));
+  }
+}
+
 TEST(Swin, DropPathGrowsOverAllStages) {
   Swin model(
       SwinOptions(8, {2, 3}, {1, 2}).window(2).patch_size(2).drop_path(0.2));
@@ -177,7 +214,7 @@ TEST(Swin, GradientsReachEveryParameter) {
   for (const std::int64_t version : {1, 2}) {
     for (const char* formula : {"softmax", "x^3/sqrt(N)", "x^2/sqrt(N)"}) {
       SCOPED_TRACE(formula);
-      Swin model(small(version).activation(formula));
+      Swin model(small(version).activation(formula).layer_scale(0.1));
       model->forward(torch::randn({2, 3, 16, 20})).square().sum().backward();
       expect_gradients(*model);
     }
@@ -362,7 +399,11 @@ TEST(Swin, ComparesWhatItMakesItself) {
 }
 
 TEST(Swin, RefusesCheckpointsOfOthers) {
-  Swin first(small()), second(small(2));
+  Swin first(small()), second(small(2)), scaled(small().layer_scale(0.1));
+  const auto lacks = problems_of(scaled, torchvision_state(first));
+  ASSERT_EQ(lacks.size(), 4U * 2);
+  EXPECT_EQ(lacks[0],
+            "no source: nothing is mapped to stages.0.0.layer_scale1.weight");
   // Tables against mlps: each misses the other's.
   const auto problems = problems_of(second, torchvision_state(first));
   EXPECT_EQ(problems.size(), 4U * 5 + 2);  // and the norm of the merging

@@ -38,10 +38,18 @@ def named(folder, data, name, activation, task="fashion-mnist", **settings):
 
 
 @pytest.mark.parametrize("activation", ["softmax", CUBE])
-@pytest.mark.parametrize("name", ["swin-tiny28", "swin-v2-tiny28", "xcit-tiny28"])
-def test_loss(tmp_path, grey, name, activation):
+@pytest.mark.parametrize(
+    "name, settings",
+    [
+        ("swin-tiny28", {}),
+        ("swin-tiny28", dict(model__layer_scale=0.1)),
+        ("swin-v2-tiny28", {}),
+        ("xcit-tiny28", {}),
+    ],
+)
+def test_loss(tmp_path, grey, name, settings, activation):
     folder, statistics, (pixels, labels) = grey
-    run = named(tmp_path / "run", folder, name, activation)
+    run = named(tmp_path / "run", folder, name, activation, **settings)
     model = randomise(run, **statistics)
     assert isinstance(model, XCiT if name.startswith("xcit") else Swin)
     loss = loss_of(model, [model.preprocess(pixels)], labels)

@@ -169,6 +169,26 @@ def test_windows_of_every_second_block_are_shifted():
     assert [b.drop_path for b in Swin(8, [1], [2], drop_path=0.4).stages[0]] == [0.4]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_layer_scales_are_the_last_of_each_branch(version):
+    model = swin(version, layer_scale=0.1)
+    block, x = model.stages[1][1], random(2, 5, 6, 16)
+    assert block.layer_scale1.weight.shape == (16,)
+
+    def branch(inner, norm, x):
+        return inner(norm(x)) if version == 1 else norm(inner(x))
+
+    y = x + branch(block.attention, block.norm1, x) * block.layer_scale1.weight
+    y = y + branch(block.mlp, block.norm2, y) * block.layer_scale2.weight
+    assert_equal(block(x), y)
+    first = Swin(8, [1], [2], layer_scale=0.1).stages[0][0]
+    for scale in (first.layer_scale1, first.layer_scale2):
+        assert scale.weight.eq(torch.tensor(0.1)).all()
+    plain = swin(version).state_dict()
+    assert {n for n in model.state_dict() if "layer_scale" not in n} == set(plain)
+    assert len(model.state_dict()) == len(plain) + 2 * 4
+
+
 def test_first_weights():
     torch.manual_seed(0)
     for version in (1, 2):

@@ -14,6 +14,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ struct SwinBlockOptions {
   TORCH_ARG(nn::MlpOptions, mlp);
   // x + norm(branch(x)) in place of x + branch(norm(x)).
   TORCH_ARG(bool, post_norm) = false;
+  // The value at which the layer scales begin, last of each branch. Default:
+  // none.
+  TORCH_ARG(std::optional<double>, layer_scale) = std::nullopt;
   TORCH_ARG(double, drop_path) = 0;
 };
 
@@ -50,9 +54,15 @@ class SwinBlockImpl : public torch::nn::Cloneable<SwinBlockImpl> {
   SwinBlockOptions options;
   nn::Norm norm1{nullptr};
   nn::WindowAttention attention{nullptr};
+  nn::LayerScale layer_scale1{nullptr};
   nn::Norm norm2{nullptr};
   nn::Mlp mlp{nullptr};
+  nn::LayerScale layer_scale2{nullptr};
   nn::DropPath drop_path{nullptr};
+
+ private:
+  torch::Tensor add(const torch::Tensor& x, const torch::Tensor& branch,
+                    nn::LayerScale& scale);
 };
 
 TORCH_MODULE(SwinBlock);
@@ -106,6 +116,9 @@ struct SwinOptions {
   TORCH_ARG(double, dropout) = 0;
   // Of the attention weights.
   TORCH_ARG(double, attention_dropout) = 0;
+  // The value at which the layer scales of all blocks begin. Default: none, as
+  // in the published models.
+  TORCH_ARG(std::optional<double>, layer_scale) = std::nullopt;
   // Of the last block; it grows linearly from 0 at the first.
   TORCH_ARG(double, drop_path) = 0;
   // polyattn/nn/initialise.h.

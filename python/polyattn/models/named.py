@@ -66,6 +66,7 @@ def make_swin(model: _Section, **options: Any) -> Swin:
         version=2 if second else 1,
         window=window2 if second else window,
         patch_size=patch,
+        layer_scale=model["layer_scale"] or None,
         **{key: model[key] for key in _OPEN},
         **options,
     )

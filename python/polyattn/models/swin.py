@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..nn import WindowAttention
-from .block import LayerNorm, Mlp, drop_path, drop_path_rates
+from .block import LayerNorm, LayerScale, Mlp, drop_path, drop_path_rates
 from .embedding import PatchEmbedding, initialise_vit
 from .image import ImageModel, check_shape
 
@@ -28,6 +28,7 @@ class SwinBlock(torch.nn.Module):
         *,
         mlp: int,
         post_norm: bool,
+        layer_scale: Optional[float],
         drop_path: float,
         dropout: float,
         attention_dropout: float,
@@ -46,15 +47,23 @@ class SwinBlock(torch.nn.Module):
         )
         self.norm2 = LayerNorm(dim)
         self.mlp = Mlp(dim, mlp, "none", dropout)
+        for name in ("layer_scale1", "layer_scale2"):
+            scale = None if layer_scale is None else LayerScale(dim, layer_scale)
+            self.add_module(name, scale)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self._branch(self.attention, self.norm1, x)
-        return x + self._branch(self.mlp, self.norm2, x)
+        x = x + self._branch(self.attention, self.norm1, self.layer_scale1, x)
+        return x + self._branch(self.mlp, self.norm2, self.layer_scale2, x)
 
     def _branch(
-        self, branch: torch.nn.Module, norm: torch.nn.Module, x: Tensor
+        self,
+        branch: torch.nn.Module,
+        norm: torch.nn.Module,
+        scale: Optional[torch.nn.Module],
+        x: Tensor,
     ) -> Tensor:
         y = norm(branch(x)) if self.post_norm else branch(norm(x))
+        y = y if scale is None else scale(y)
         return drop_path(y, self.drop_path, self.training)
 
 
@@ -103,6 +112,8 @@ class Swin(ImageModel):
         activation: a formula, as polyattn.attention takes.
         dropout: of the embedded patches, after attention and in the mlp.
         attention_dropout: of the attention weights.
+        layer_scale: the first value of the layer scales, last of each branch; None:
+            there are none.
         drop_path: of the last block; it grows linearly from 0 at the first.
         mean, std: of each channel, of pixels from 0 to 1, for `preprocess`.
     """
@@ -122,6 +133,7 @@ class Swin(ImageModel):
         activation: str = "softmax",
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
+        layer_scale: Optional[float] = None,
         drop_path: float = 0.0,
         mean: Optional[Sequence[float]] = None,
         std: Optional[Sequence[float]] = None,
@@ -144,6 +156,7 @@ class Swin(ImageModel):
                     mlp=mlp_ratio * width,
                     post_norm=second,
                     cosine=second,
+                    layer_scale=layer_scale,
                     drop_path=next(rates),
                     dropout=dropout,
                     attention_dropout=attention_dropout,

@@ -130,6 +130,8 @@ const ModelEntry* default_model(unsigned kind) {
 }
 
 bool heeds(const ModelEntry& model, std::string_view key) {
+  // XCiT has layer scales in any case, of its own.
+  if (model.family == kSwin && key == "layer_scale") return true;
   if (model.family == kSwin || model.family == kXCiT) {
     return is_one_of(key, kOpenKeys);
   }

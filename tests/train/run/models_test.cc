@@ -147,6 +147,16 @@ TEST(Models, PartsThatAFamilyLacksAreRefused) {
   }
 }
 
+// Published Swins have none; XCiT's are of its sizes.
+TEST(Models, SwinTakesLayerScales) {
+  EXPECT_EQ(default_config("cifar10", "swin-tiny32").model.layer_scale, 0);
+  const std::string name = "model.name=swin-tiny28";
+  EXPECT_EQ(with({name}).model.layer_scale, 0);
+  const Config config = with({name, "model.layer_scale=0.1"});
+  EXPECT_EQ(config.model.layer_scale, 0.1);
+  EXPECT_EQ(parse_config(config_text(config), "a.toml"), config);
+}
+
 TEST(Models, WhatTheyHeedIsApplied) {
   for (const char* set :
        {"model.activation=x^3/sqrt(N)", "model.kv_heads=1",
