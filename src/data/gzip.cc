@@ -13,13 +13,19 @@ namespace {
 
 // zlib itself, and not libarchive (3.6): its gzip filter neither checks the
 // sums and lengths of the members nor minds what follows them.
-constexpr int kGzipOnly = 15 + 16;  // the largest window, gzip's frame
+struct Frame {
+  int window_bits;
+  const char* name;
+};
+constexpr Frame kGzip = {15 + 16, "gzipped file"};  // the largest window
+constexpr Frame kZlib = {15, "compressed part"};
 
 class Inflater {
  public:
-  Inflater(std::span<const std::byte> bytes, const std::string& source)
-      : rest_(bytes), source_(source) {
-    if (::inflateInit2(&stream_, kGzipOnly) != Z_OK) {
+  Inflater(std::span<const std::byte> bytes, const Frame& frame,
+           const std::string& source)
+      : rest_(bytes), frame_(frame), source_(source) {
+    if (::inflateInit2(&stream_, frame_.window_bits) != Z_OK) {
       throw DataError(fmt::format("{}: zlib cannot be started", source_));
     }
   }
@@ -51,11 +57,11 @@ class Inflater {
       // Another member, which begins with a header of its own.
       if (!ended_) ::inflateReset(&stream_);
     } else if (result == Z_BUF_ERROR) {
-      throw DataError(fmt::format(
-          "{}: the gzipped file is cut short; get it again", source_));
+      throw DataError(fmt::format("{}: the {} is cut short; get it again",
+                                  source_, frame_.name));
     } else if (result != Z_OK) {
       throw DataError(fmt::format(
-          "{}: the gzipped file is damaged ({}); get it again", source_,
+          "{}: the {} is damaged ({}); get it again", source_, frame_.name,
           stream_.msg == nullptr ? "no reason given" : stream_.msg));
     }
     return out - stream_.avail_out;
@@ -63,6 +69,7 @@ class Inflater {
 
   z_stream stream_{};
   std::span<const std::byte> rest_;
+  const Frame& frame_;
   const std::string& source_;
   bool ended_ = false;
 };
@@ -82,25 +89,14 @@ std::size_t first_guess(std::span<const std::byte> bytes,
       std::min({claim, max_bytes, std::uint64_t{1032} * bytes.size()}));
 }
 
-}  // namespace
-
-bool is_gzip(std::span<const std::byte> bytes) {
-  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} &&
-         bytes[1] == std::byte{0x8b};
-}
-
-std::vector<std::byte> gunzip(std::span<const std::byte> bytes,
+// `room` bytes are expected, one more than the guess: reading it tells that the
+// content ends.
+std::vector<std::byte> unpack(Inflater& inflater, std::size_t room,
                               std::uint64_t max_bytes,
                               const std::string& source) {
   constexpr std::size_t kLeast = 4096;
-  if (!is_gzip(bytes)) {
-    throw DataError(fmt::format("{}: this is not a gzipped file", source));
-  }
-  Inflater inflater(bytes, source);
   std::vector<std::byte> content;
   std::size_t size = 0;
-  // One byte more than the guess: reading it tells that the content ends.
-  std::size_t room = first_guess(bytes, max_bytes) + 1;
   while (true) {
     content.resize(room);
     size += inflater.read(std::span(content).subspan(size));
@@ -115,6 +111,33 @@ std::vector<std::byte> gunzip(std::span<const std::byte> bytes,
   }
   content.resize(size);
   return content;
+}
+
+}  // namespace
+
+bool is_gzip(std::span<const std::byte> bytes) {
+  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} &&
+         bytes[1] == std::byte{0x8b};
+}
+
+std::vector<std::byte> gunzip(std::span<const std::byte> bytes,
+                              std::uint64_t max_bytes,
+                              const std::string& source) {
+  if (!is_gzip(bytes)) {
+    throw DataError(fmt::format("{}: this is not a gzipped file", source));
+  }
+  Inflater inflater(bytes, kGzip, source);
+  return unpack(inflater, first_guess(bytes, max_bytes) + 1, max_bytes, source);
+}
+
+std::vector<std::byte> inflate_zlib(std::span<const std::byte> bytes,
+                                    std::uint64_t max_bytes,
+                                    const std::string& source) {
+  Inflater inflater(bytes, kZlib, source);
+  const std::uint64_t guess =
+      std::min<std::uint64_t>(4 * bytes.size(), max_bytes);
+  return unpack(inflater, static_cast<std::size_t>(guess) + 1, max_bytes,
+                source);
 }
 
 }  // namespace polyattn::data

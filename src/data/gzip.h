@@ -1,4 +1,4 @@
-// Gzipped bytes, unpacked in memory.
+// Compressed bytes, unpacked in memory.
 #pragma once
 
 #include <cstddef>
@@ -17,5 +17,10 @@ bool is_gzip(std::span<const std::byte> bytes);
 std::vector<std::byte> gunzip(std::span<const std::byte> bytes,
                               std::uint64_t max_bytes,
                               const std::string& source);
+
+// The same of one stream of zlib, which has no name of its own.
+std::vector<std::byte> inflate_zlib(std::span<const std::byte> bytes,
+                                    std::uint64_t max_bytes,
+                                    const std::string& source);
 
 }  // namespace polyattn::data

@@ -133,17 +133,8 @@ std::vector<std::int32_t> labels_of(const Classes& names,
   return labels;
 }
 
-// The label of each class of the development kit, in its order.
-std::vector<std::int32_t> kit_labels(const fs::path& kit,
-                                     const Classes& classes) {
-  const fs::path source = kit / "synsets.txt";
-  if (!fs::exists(source)) {
-    throw DataError(fmt::format(
-        "{}: {} needs synsets.txt beside it, the classes in the order of the "
-        "development kit (its meta.mat), one a line",
-        kit.string(), kGroundTruth));
-  }
-  const Classes synsets =
+Classes listed_synsets(const fs::path& source) {
+  Classes synsets =
       parse_names(read_labels(source), Names::kEachOnce, source.string());
   if (synsets.size() > 1 && std::is_sorted(synsets.begin(), synsets.end())) {
     throw DataError(fmt::format(
@@ -151,7 +142,23 @@ std::vector<std::int32_t> kit_labels(const fs::path& kit,
         "of the development kit (its meta.mat)",
         source.string()));
   }
-  return labels_of(synsets, classes, source);
+  return synsets;
+}
+
+// The label of each class of the development kit, in its order.
+std::vector<std::int32_t> kit_labels(const fs::path& kit,
+                                     const Classes& classes) {
+  const fs::path list = kit / "synsets.txt", meta = kit / "meta.mat";
+  if (fs::exists(list)) return labels_of(listed_synsets(list), classes, list);
+  if (fs::exists(meta)) {
+    return labels_of(
+        parse_kit_classes(read_bytes(meta, kMaxLabelBytes), meta.string()),
+        classes, meta);
+  }
+  throw DataError(fmt::format(
+      "{}: {} needs meta.mat of the development kit beside it, or synsets.txt, "
+      "the classes in the order of the kit, one a line",
+      kit.string(), kGroundTruth));
 }
 
 std::optional<fs::path> find_file(const std::vector<fs::path>& folders,

@@ -13,15 +13,15 @@ namespace polyattn::data {
 // or beside train/:
 //
 //   LOC_val_solution.csv                         Kaggle's
-//   imagenet_2012_validation_synset_labels.txt   a class for each image, in
-//   order ILSVRC2012_validation_ground_truth.txt       numbers of classes, in
-//   order,
-//     with synsets.txt beside it                 the classes in the kit's order
+//   imagenet_2012_validation_synset_labels.txt   classes in order of the images
+//   ILSVRC2012_validation_ground_truth.txt       numbers of these, in that
+//   order
 //
-// The last is of the development kit (or in its data/), whose own order of the
-// classes is in a file of MATLAB; it is not that of their names, so a sorted
-// synsets.txt is refused. Classes are in the order of their names, as for
-// everyone who reads folders. Throws DataError.
+// The last is of the development kit (or in its data/). The order of its
+// classes is in its meta.mat beside it, or in a synsets.txt, which comes first;
+// it is not that of their names, so a sorted synsets.txt is refused. Classes
+// are in the order of their names, as for everyone who reads folders. Throws
+// DataError.
 ImageFileSplits list_imagenet(const std::filesystem::path& folder);
 
 // train/WNID/images/*.JPEG, and val/images/*.JPEG with val_annotations.txt, or

@@ -4,14 +4,24 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <unordered_set>
 
+#include "data/mat_file.h"
 #include "data/sets.h"
 
 namespace polyattn::data {
 namespace {
 
 constexpr std::size_t kLongestName = 255;  // of a file
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return static_cast<unsigned char>(c) > 0x20 && c != 0x7f &&
+                  c != '/' && c != '\\';
+         });
+}
 
 // A text line by line; empty lines are left out.
 class Lines {
@@ -43,13 +53,8 @@ class Lines {
 
   std::string take_name(std::string_view ends, const char* what) {
     const std::string_view name = take(ends);
-    const bool plain = !name.empty() && name.size() <= kLongestName &&
-                       name[0] != '.' &&
-                       std::all_of(name.begin(), name.end(), [](char c) {
-                         return static_cast<unsigned char>(c) > 0x20 &&
-                                c != 0x7f && c != '/' && c != '\\';
-                       });
-    if (!plain) refuse(fmt::format("there is no name of {}", what));
+    if (!is_plain_name(name))
+      refuse(fmt::format("there is no name of {}", what));
     return std::string(name);
   }
 
@@ -131,6 +136,40 @@ std::vector<std::int32_t> parse_ground_truth(std::string_view text,
     labels.push_back(static_cast<std::int32_t>(number - 1));
   }
   return not_empty(std::move(labels), source);
+}
+
+std::vector<std::string> parse_kit_classes(std::span<const std::byte> bytes,
+                                           const std::string& source) {
+  const auto refuse = [&](const std::string& reason) {
+    throw DataError(fmt::format("{}: {}", source, reason));
+  };
+  const MatStruct synsets = read_mat_struct(bytes, "synsets", source);
+  const std::size_t id = synsets.field("ILSVRC2012_ID", source);
+  const std::size_t wnid = synsets.field("WNID", source);
+  const std::size_t children = synsets.field("num_children", source);
+  std::map<double, std::string> found;
+  for (const std::vector<MatValue>& synset : synsets.elements) {
+    if (!synset[id].number || !synset[wnid].text || !synset[children].number) {
+      refuse("a synset lacks its ILSVRC2012_ID, WNID or num_children");
+    }
+    if (*synset[children].number != 0) continue;
+    if (!is_plain_name(*synset[wnid].text)) refuse("a WNID is no name");
+    if (!(*synset[id].number >= 1)) {
+      refuse(fmt::format("a synset has the number {}", *synset[id].number));
+    }
+    if (!found.emplace(*synset[id].number, *synset[wnid].text).second) {
+      refuse(fmt::format("two synsets have the number {}", *synset[id].number));
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [number, name] : found) {
+    if (number != static_cast<double>(names.size() + 1)) {
+      refuse(fmt::format("there is no synset with the number {}",
+                         names.size() + 1));
+    }
+    names.push_back(name);
+  }
+  return not_empty(std::move(names), source);
 }
 
 }  // namespace polyattn::data

@@ -5,7 +5,9 @@
 // separator in it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,5 +39,10 @@ std::vector<LabelledName> parse_val_solution(std::string_view text,
 std::vector<std::int32_t> parse_ground_truth(std::string_view text,
                                              std::size_t classes,
                                              const std::string& source);
+
+// meta.mat of the development kit: of those of its `synsets` that have no
+// children, the WNID, in the order of ILSVRC2012_ID, which counts them from 1.
+std::vector<std::string> parse_kit_classes(std::span<const std::byte> bytes,
+                                           const std::string& source);
 
 }  // namespace polyattn::data

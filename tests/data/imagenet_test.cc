@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/load.h"
+#include "data/made_mat.h"
 #include "data/support.h"
 
 namespace polyattn::data::imagenet_test {
@@ -74,7 +75,12 @@ TEST(ImageNet, FlatTakesItsLabelsFromAList) {
       {"", {{truth, "1\n2\n1\n3\n"}, {"synsets.txt", "n3 a\nn1 b\nn2 c\n"}}},
       {"",
        {{"ILSVRC2012_devkit_t12/data/" + truth, "1\n2\n1\n3\n"},
-        {"ILSVRC2012_devkit_t12/data/synsets.txt", "n3\nn1\nn2\n"}}}};
+        {"ILSVRC2012_devkit_t12/data/synsets.txt", "n3\nn1\nn2\n"}}},
+      {"",
+       {{"ILSVRC2012_devkit_t12/data/" + truth, "1\n2\n1\n3\n"},
+        {"ILSVRC2012_devkit_t12/data/meta.mat",
+         test::mat_file(test::mat_compressed(test::mat_synsets(
+             {{2, "n1"}, {3, "n2"}, {4, "n", 3}, {1, "n3"}})))}}}};
   for (const Case& one : cases) {
     const TemporaryFolder folder;
     write_train(folder, one.base);
@@ -94,7 +100,9 @@ TEST(ImageNet, FlatWithoutLabelsSaysWhatItNeeds) {
   write_val(folder);
   EXPECT_TRUE(has(refusal(folder), "neither LOC_val_solution.csv nor"));
   folder.write("ILSVRC2012_validation_ground_truth.txt", "1\n2\n1\n3\n");
-  EXPECT_TRUE(has(refusal(folder), "needs synsets.txt beside it"));
+  EXPECT_TRUE(has(refusal(folder), "needs meta.mat of the development kit"));
+  folder.write("meta.mat", "n3");
+  EXPECT_TRUE(has(refusal(folder), "meta.mat: it is shorter than the header"));
   folder.write("synsets.txt", "n1\nn2\nn3\n");
   EXPECT_TRUE(
       has(refusal(folder), "in the order of their names, which is not"));
