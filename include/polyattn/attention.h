@@ -9,10 +9,13 @@
 // E width of v. No N x M matrix is ever in memory.
 //
 // What a row may see. A mask entry of zero, or -inf in the bias, removes the
-// key from the row; so does causality. n, the number of keys left, is what
-// sqrt(N) and N mean in a formula. A row that sees no key gives zeros. The
-// removed weights are exact zeros, but a removed key still takes part in
+// key from the row; so do causality and a window. n, the number of keys left,
+// is what sqrt(N) and N mean in a formula. A row that sees no key gives zeros.
+// The removed weights are exact zeros, but a removed key may still take part in
 // arithmetic: 0 times NaN is NaN, so k and v should be finite there.
+//
+// Keys that no row of a block may see cost nothing: with a window, time and
+// memory are linear in N for every activation.
 //
 // A polynomial also has a path in linear time (Path), where all rows of a
 // sequence see the same keys apart from causality and there is no bias; `sum`
@@ -45,6 +48,17 @@ enum class Causal : std::uint8_t {
 };
 
 const char* name_of(Causal causal);  // "none", "first", "last"
+
+// A sliding window: row i sees no more than `left` keys before the one at its
+// own position and `right` keys behind it; -1 is no limit, {0, 0} that key
+// alone. The row's own position is that of causality: i, or i + M - N with
+// Causal::kLast. There need not be a key. Under causality `right` has no say.
+struct Window {
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+
+  bool operator==(const Window&) const = default;
+};
 
 struct AttentionInputs {
   ConstTensor q;  // [B, H, N, D]
@@ -95,6 +109,7 @@ struct AttentionConfig {
   // of 48. 0: chosen by the shape.
   std::int64_t chunk = 0;
   Dropout dropout = {};  // dense path alone
+  Window window = {};    // dense path alone
 };
 
 // What backward needs to know of a row: A_ij = scale * weight(s_ij - shift).

@@ -41,6 +41,12 @@ Causal plan_causal(const std::string& name) {
       fmt::format("--causal {}: it is one of none, first, last", name));
 }
 
+// Keys before a row's own position, and behind it: as many if not said.
+Window plan_window(const std::vector<std::int64_t>& keys) {
+  if (keys.empty()) return {};
+  return {keys.front(), keys.back()};
+}
+
 }  // namespace
 
 PlanQuestion plan_question(const PlanOptions& o) {
@@ -58,7 +64,8 @@ PlanQuestion plan_question(const PlanOptions& o) {
                     .m = o.m.value_or(o.n),
                     .d = o.d,
                     .e = o.e.value_or(o.d),
-                    .causal = plan_causal(o.causal)};
+                    .causal = plan_causal(o.causal),
+                    .window = plan_window(o.window)};
   question.keys_follow = !o.m;
   if (o.forward && !o.backward) question.directions = {Direction::kForward};
   if (o.backward && !o.forward) question.directions = {Direction::kBackward};
@@ -72,6 +79,7 @@ PlanCommand::PlanCommand(CLI::App& parent)
       "Examples:\n"
       "  polyattn plan --N 16384 --D 64 --degree 2\n"
       "  polyattn plan --N 4096 --D 16 --activation '1 + x + x^2/2' --causal\n"
+      "  polyattn plan --N 16384 --activation softmax --causal --window 255\n"
       "  polyattn plan --N 1024 --M 65536 --degree 1 --forward --json");
   add_shape_options();
   app_->add_flag("--forward", options_.forward, "Forward only");
@@ -105,6 +113,14 @@ void PlanCommand::add_shape_options() {
       ->expected(0, 1)
       ->type_name("[first|last]")
       ->check(CLI::IsMember({"none", "first", "last", ""}).description(""));
+  app_->add_option(
+          "--window", o.window,
+          "Keys that a row sees before its own position, and behind it "
+          "(as many; none if causal); -1: no limit")
+      ->expected(1, 2)
+      ->type_name("LEFT [RIGHT]")
+      ->check(
+          CLI::Range(std::int64_t{-1}, std::int64_t{1} << 30).description(""));
 }
 
 int PlanCommand::run() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/plan_report.h"
@@ -21,7 +22,8 @@ struct PlanOptions {
   std::string activation;
   std::optional<int> degree;  // stands for x^P/sqrt(N)
   std::string causal = "none";
-  bool forward = false;  // neither: both
+  std::vector<std::int64_t> window;  // keys before and behind; empty: all
+  bool forward = false;              // neither: both
   bool backward = false;
   std::optional<std::string> json;  // a path, or "-" for standard output
 };

@@ -24,11 +24,12 @@ PathEstimate estimate_at(const PlanQuestion& question, std::int64_t length,
     const Extents size = {s.b, heads, rows, width};
     return ConstTensor{nullptr, DType::kF32, size, contiguous_strides(size)};
   };
-  return estimate_paths({.q = shape(s.h, s.n, s.d),
-                         .k = shape(s.g, s.m, s.d),
-                         .v = shape(s.g, s.m, s.e)},
-                        {.activation = s.activation, .causal = s.causal},
-                        direction);
+  return estimate_paths(
+      {.q = shape(s.h, s.n, s.d),
+       .k = shape(s.g, s.m, s.d),
+       .v = shape(s.g, s.m, s.e)},
+      {.activation = s.activation, .causal = s.causal, .window = s.window},
+      direction);
 }
 
 bool linear_wins(const PlanQuestion& question, std::int64_t length,
@@ -65,8 +66,17 @@ std::string plan_heading(const PlanShape& c) {
                   c.activation.to_string(), c.n, c.m, c.d, c.e, c.b);
   text += c.g == c.h ? fmt::format("H = {}", c.h)
                      : fmt::format("H = {}, G = {}", c.h, c.g);
-  if (c.causal == Causal::kNone) return text + "\n";
-  return text + fmt::format(", causal from the {}\n", name_of(c.causal));
+  if (c.causal != Causal::kNone)
+    text += fmt::format(", causal from the {}", name_of(c.causal));
+  const auto limit = [](std::int64_t keys) {
+    return keys < 0 ? std::string("all") : std::to_string(keys);
+  };
+  if (c.window.left >= 0 || (c.window.right >= 0 && c.causal == Causal::kNone))
+    text += fmt::format(", window of {} keys before", limit(c.window.left)) +
+            (c.causal == Causal::kNone
+                 ? fmt::format(" and {} behind", limit(c.window.right))
+                 : "");
+  return text + "\n";
 }
 
 std::string crossover_cell(const PlanAnswer& answer) {
@@ -190,6 +200,9 @@ Json plan_json(const PlanQuestion& question,
             {"D", c.d},
             {"E", c.e},
             {"causal", name_of(c.causal)},
+            {"window", c.window == Window{}
+                           ? Json()
+                           : Json::array({c.window.left, c.window.right})},
             {"dtype", polyattn::name_of(DType::kF32)},
             {"target", checked_target()},
             {"costs_file", file.empty() ? Json() : Json(file)},

@@ -18,6 +18,7 @@ struct PlanShape {
   Activation activation;
   std::int64_t b = 1, h = 1, g = 1, n = 1, m = 1, d = 1, e = 1;
   Causal causal = Causal::kNone;
+  Window window = {};
 };
 
 struct PlanQuestion {

@@ -94,6 +94,7 @@ std::string linear_obstacle(const Problem& p) {
            "polynomial";
   if (p.in.bias) return "a bias is added to the scores";
   if (p.dropout.p > 0) return "dropout needs each weight";
+  if (p.windowed()) return "a window shows each row other keys";
   if (!rows_share_mask(p)) return "the mask differs from row to row";
   if (p.in.mask && p.in.mask->size[1] != 1 && p.in.mask->stride[1] != 0 &&
       p.heads != p.kv_heads)

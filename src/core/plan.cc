@@ -62,8 +62,8 @@ SharedPanels plan_shared_panels(const Problem& p, std::int64_t strip) {
   const auto& bias = p.in.bias;
   const auto& mask = p.in.mask;
   if (p.ragged() || (!bias && !mask)) return {};
-  // Such rows are made quickly.
-  if (p.causal == Causal::kNone && rows_share_mask(p)) return {};
+  // Such rows are made quickly, and of those of a window most are never read.
+  if (rows_share_keys(p) || p.windowed()) return {};
   const auto size = [&](std::size_t i) {
     return std::pair(bias ? bias->size[i] : 1, mask ? mask->size[i] : 1);
   };
@@ -143,6 +143,7 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
                                          ceil_div(kWantedTiles, apart));
   plan.q_chunk = ceil_div(ceil_div(p.n, plan.chunks), strip) * strip;
   plan.k_chunk = ceil_div(p.m, plan.chunks);
+  plan.diagonal = p.windowed();
   // A last block of one strip would read and write all of dk and dv for it.
   plan.q_step = round_down(64, strip);
   const std::int64_t queries = std::min(plan.q_chunk, p.n);

@@ -191,7 +191,9 @@ struct BiasPlan {
 // to dk, dv of its keys and to dq of its queries, so tiles that share neither
 // may run at once: round t holds the tiles with (query chunk + key chunk) mod
 // chunks = t. Rounds run one after the other, hence every sum has one order.
-// Under causality each round keeps about half of its tiles.
+// Under causality each round keeps about half of its tiles. A window leaves
+// those along the diagonal, which (query chunk - key chunk) mod chunks = t
+// brings into few rounds.
 struct BackwardPlan {
   std::int64_t strip;          // queries in a full strip
   std::int64_t chunks;         // along both sides of the grid; also the rounds
@@ -205,6 +207,10 @@ struct BackwardPlan {
   SharedPanels panels;
   BiasPlan bias;
   std::int64_t lines;  // of pairs in a task, where chunks is 1
+  bool diagonal;       // rounds run along it
+  std::int64_t query_chunk(std::int64_t round, std::int64_t key_chunk) const {
+    return (diagonal ? round + key_chunk : round + chunks - key_chunk) % chunks;
+  }
   std::int64_t all_lines() const { return bias.families * bias.parts; }
   std::int64_t lanes() const { return strip / 2; }
   std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }

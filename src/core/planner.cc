@@ -28,6 +28,29 @@ double in_strips(std::int64_t tokens) {
   return static_cast<double>(ceil_div(tokens, kStripTokens) * kStripTokens);
 }
 
+// The sum of min(max(first + i, 0), m) over i = 0 .. n - 1.
+double sum_of_bounded(std::int64_t first, std::int64_t n, std::int64_t m) {
+  const std::int64_t below = std::clamp<std::int64_t>(-first, 0, n);
+  const std::int64_t above = std::clamp<std::int64_t>(first + n - m, 0, n);
+  const std::int64_t between = std::max<std::int64_t>(n - below - above, 0);
+  const auto least = static_cast<double>(first + below);
+  const auto count = static_cast<double>(between);
+  return count * least + count * (count - 1) / 2 +
+         static_cast<double>(above) * static_cast<double>(m);
+}
+
+// Pairs of a query and a key of one head that causality and a window leave.
+double windowed_pairs(const Problem& p, const Sequence& s) {
+  const std::int64_t own = p.causal == Causal::kLast ? s.m - s.n : 0;
+  const std::int64_t ahead = p.causal == Causal::kNone ? p.window.right : 0;
+  const double ends = ahead < 0
+                          ? static_cast<double>(s.n) * static_cast<double>(s.m)
+                          : sum_of_bounded(own + ahead + 1, s.n, s.m);
+  const double begins =
+      p.window.left < 0 ? 0 : sum_of_bounded(own - p.window.left, s.n, s.m);
+  return ends - begins;
+}
+
 Work work_of(const Problem& p) {
   Work work;
   const auto heads = static_cast<double>(p.heads);
@@ -39,6 +62,10 @@ Work work_of(const Problem& p) {
     work.queries += heads * n;
     work.keys += kv_heads * m;
     work.strips += heads * in_strips(s.n) + kv_heads * in_strips(s.m);
+    if (p.windowed()) {
+      work.pairs += heads * windowed_pairs(p, s);
+      continue;
+    }
     if (p.causal == Causal::kNone) {
       work.pairs += heads * n * m;
       continue;

@@ -233,6 +233,10 @@ void check_config(const Checker& check, const AttentionConfig& config) {
                 " is not in [0, 1)");
   check.require(dropout.first_head >= 0, "dropout first_head ",
                 dropout.first_head, " < 0");
+  check.require(config.window.left >= -1, "window left ", config.window.left,
+                " < -1 (no limit)");
+  check.require(config.window.right >= -1, "window right ", config.window.right,
+                " < -1 (no limit)");
   check.require(config.chunk >= 0 && config.chunk <= kMostChunk, "chunk ",
                 config.chunk, " is not in 0 .. ", kMostChunk);
 }
@@ -263,6 +267,15 @@ void set_sizes(const Checker& check, Problem& p) {
   p.batch = std::ssize(q) - 1;
   p.n = longest(q);
   p.m = longest(k);
+}
+
+// Takes away limits that no row can meet, so that a window as long as the
+// sequence is the call without one, to the last bit.
+void drop_idle_limits(Problem& p) {
+  const std::int64_t last = p.causal == Causal::kLast ? p.m - 1 : p.n - 1;
+  if (p.window.left >= last) p.window.left = -1;
+  if (p.causal != Causal::kNone || p.window.right >= p.m - 1)
+    p.window.right = -1;
 }
 
 // A width of 0 would hide more rows than can be counted.
@@ -319,7 +332,9 @@ Problem check_problem(const char* op, const AttentionInputs& inputs,
   p.path = config.path;
   p.dropout = config.dropout;
   p.chunk = config.chunk;
+  p.window = config.window;
   set_sizes(check, p);
+  drop_idle_limits(p);
   const std::int64_t width = std::max<std::int64_t>(p.d, 1);
   p.scale = config.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   check_counts(check, p);

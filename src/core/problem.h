@@ -19,6 +19,18 @@ struct Sequence {
   std::int64_t m;        // keys
 };
 
+// Keys begin .. end - 1 of a sequence; none if the two are equal.
+struct KeyRange {
+  std::int64_t begin, end;
+  std::int64_t count() const { return end - begin; }
+  bool empty() const { return begin == end; }
+  // The keys of both.
+  KeyRange within(const KeyRange& other) const {
+    const std::int64_t from = std::max(begin, other.begin);
+    return {from, std::max(from, std::min(end, other.end))};
+  }
+};
+
 struct Problem {
   AttentionInputs in;
   Activation activation;
@@ -27,6 +39,7 @@ struct Problem {
   DType compute = DType::kF32;
   Path path = Path::kAuto;
   Dropout dropout = {};
+  Window window = {};   // -1 where it would take no key from any row
   bool d_bias = false;  // backward: the gradient of the bias is wanted
   std::int64_t chunk = 0;
   // n and m are those of the longest sequence.
@@ -40,18 +53,32 @@ struct Problem {
     return {0, q, in.q_offsets[b + 1] - q, k, in.k_offsets[b + 1] - k};
   }
 
-  // Keys 0 .. limit - 1 are those that causality lets row i of the sequence
-  // see.
-  std::int64_t causal_limit(const Sequence& s, std::int64_t i) const {
-    switch (causal) {
-      case Causal::kNone:
-        return s.m;
-      case Causal::kFirst:
-        return std::min(s.m, i + 1);
-      case Causal::kLast:
-        return std::clamp<std::int64_t>(i + 1 + s.m - s.n, 0, s.m);
-    }
-    return s.m;
+  bool windowed() const { return window.left >= 0 || window.right >= 0; }
+
+  // The keys that causality and the window let row i of the sequence see.
+  // Neither end ever moves back from a row to the next.
+  KeyRange keys_of(const Sequence& s, std::int64_t i) const {
+    const std::int64_t own = causal == Causal::kLast ? i + s.m - s.n : i;
+    const auto bounded = [&](std::int64_t j) {
+      return std::clamp<std::int64_t>(j, 0, s.m);
+    };
+    const std::int64_t ahead = causal == Causal::kNone ? window.right : 0;
+    return {window.left < 0 ? 0 : bounded(own - window.left),
+            ahead < 0 ? s.m : bounded(own + ahead + 1)};
+  }
+
+  // Those that any of rows i .. i + rows - 1 may see; rows > 0.
+  KeyRange keys_of_any(const Sequence& s, std::int64_t i,
+                       std::int64_t rows) const {
+    const KeyRange first = keys_of(s, i), last = keys_of(s, i + rows - 1);
+    return {first.begin, last.end};
+  }
+
+  // Those that all of these rows may see, of the keys that any of them may.
+  KeyRange keys_of_all(const Sequence& s, std::int64_t i,
+                       std::int64_t rows) const {
+    const KeyRange first = keys_of(s, i), last = keys_of(s, i + rows - 1);
+    return {last.begin, std::max(last.begin, first.end)};
   }
 
   std::int64_t kv_head(std::int64_t h) const { return h / (heads / kv_heads); }

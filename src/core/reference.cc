@@ -69,8 +69,8 @@ bool mask_at(const Problem& p, Place at, std::int64_t j) {
 void find_scores(const Problem& p, Place at, Row& row) {
   row.key.clear();
   row.score.clear();
-  const std::int64_t limit = p.causal_limit(p.sequence(at.b), at.i);
-  for (std::int64_t j = 0; j < limit; ++j) {
+  const KeyRange keys = p.keys_of(p.sequence(at.b), at.i);
+  for (std::int64_t j = keys.begin; j < keys.end; ++j) {
     const double bias = bias_at(p, at, j);
     if (!mask_at(p, at, j)) continue;
     if (bias == -std::numeric_limits<double>::infinity()) continue;

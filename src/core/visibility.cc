@@ -73,18 +73,19 @@ void fill_bias_rows(const Problem& problem, const ScoreBlock& block, T* dst,
                                 block.h, i, block.j),
                block.cols, dst);
     }
-    const std::int64_t limit = std::clamp<std::int64_t>(
-        problem.causal_limit(s, i) - block.j, 0, block.cols);
-    std::fill(dst + limit, dst + block.cols,
-              -std::numeric_limits<T>::infinity());
+    constexpr T kGone = -std::numeric_limits<T>::infinity();
+    const KeyRange seen =
+        KeyRange{block.j, block.j + block.cols}.within(problem.keys_of(s, i));
+    std::fill_n(dst, std::min(seen.begin - block.j, block.cols), kGone);
+    std::fill(dst + std::min(seen.end - block.j, block.cols), dst + block.cols,
+              kGone);
   }
 }
 
 template <typename T>
 void count_keys(const Problem& problem, const ScoreBlock& rows, T* buffer,
                 std::int64_t chunk, double* counts) {
-  const bool shared =
-      rows_share_mask(problem) && problem.causal == Causal::kNone;
+  const bool shared = rows_share_keys(problem);
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     if (shared && r > 0) {
       counts[r] = counts[0];
@@ -109,6 +110,11 @@ bool rows_share_mask(const Problem& problem) {
            (view->stride[2] == 0 && view->size[2] > 0);
   };
   return shared(problem.in.bias) && shared(problem.in.mask);
+}
+
+bool rows_share_keys(const Problem& problem) {
+  return problem.causal == Causal::kNone && !problem.windowed() &&
+         rows_share_mask(problem);
 }
 
 template void fill_bias_rows<float>(const Problem&, const ScoreBlock&, float*,

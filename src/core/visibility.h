@@ -1,5 +1,5 @@
-// Who may see whom: mask, bias and causality as one additive row, which is
-// what the kernels work with wherever not all keys are seen.
+// Who may see whom: mask, bias, causality and window as one additive row, which
+// is what the kernels work with wherever not all keys are seen.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,16 @@ template <typename T>
 void fill_bias_rows(const Problem& problem, const ScoreBlock& block, T* dst,
                     std::int64_t ld);
 
-// counts[r]: keys that row i + r may see. `buffer` has room for `chunk` values.
+// counts[r]: keys of the block that row i + r may see. `buffer` has room for
+// `chunk` values.
 template <typename T>
 void count_keys(const Problem& problem, const ScoreBlock& rows, T* buffer,
                 std::int64_t chunk, double* counts);
 
 // True if all rows of a sequence see the same keys under mask and bias.
 bool rows_share_mask(const Problem& problem);
+
+// True if they do, whatever it is that takes keys away.
+bool rows_share_keys(const Problem& problem);
 
 }  // namespace polyattn

@@ -128,12 +128,46 @@ TEST_F(Plan, SaysWhyThereIsNoLinearPath) {
   EXPECT_TRUE(json["directions"][0]["obstacle"].is_string());
 }
 
+TEST_F(Plan, AWindowIsDenseAndCostsWhatItShows) {
+  PlanOptions options = square();
+  options.causal = "last";
+  const auto dense_ms = [&] {
+    const PlanQuestion question = plan_question(options);
+    return plan_json(question,
+                     answer_plan(question))["directions"][0]["dense_ms"]
+        .get<double>();
+  };
+  const double whole = dense_ms();
+  options.window = {63};
+  EXPECT_EQ(plan_question(options).shape.window, (Window{63, 63}));
+  const double of_64 = dense_ms();
+  options.n *= 2;
+  EXPECT_NEAR(dense_ms() / of_64, 2, 0.01);
+  EXPECT_LT(of_64, whole / 20);
+  const PlanQuestion question = plan_question(options);
+  const std::string text = plan_text(question, answer_plan(question));
+  for (const char* part : {", causal from the last, window of 63 keys before\n",
+                           "forward is dense: there is no linear path: a "
+                           "window shows each row other keys"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  options.causal = "none";
+  options.window = {10, -1};
+  const PlanQuestion open = plan_question(options);
+  EXPECT_NE(plan_text(open, answer_plan(open))
+                .find("window of 10 keys before and all behind"),
+            std::string::npos);
+  EXPECT_EQ(plan_json(open, {})["window"].dump(), "[10,-1]");
+  options.window = {-2};
+  EXPECT_THROW(answer_plan(plan_question(options)), base::UsageError);
+}
+
 TEST_F(Plan, JsonHasTheFieldsThatToolsRead) {
   const PlanQuestion question = plan_question(square());
   const auto json = plan_json(question, answer_plan(question));
   for (const char* name :
-       {"activation", "B", "H", "G", "N", "M", "D", "E", "causal", "dtype",
-        "target", "costs_file", "polyattn_plan", "directions"}) {
+       {"activation", "B", "H", "G", "N", "M", "D", "E", "causal", "window",
+        "dtype", "target", "costs_file", "polyattn_plan", "directions"}) {
     EXPECT_TRUE(json.contains(name)) << name;
   }
   ASSERT_EQ(json["directions"].size(), 2U);

@@ -303,8 +303,8 @@ class Bounds {
     const double* q = query_row(q_, row);
     const double size = std::fabs(p_.scale);
     const double roundings = (static_cast<double>(p_.d) + 4) * r_.u + 2 * r_.in;
-    const std::int64_t limit = p_.causal_limit(row.seq, row.i);
-    for (std::int64_t j = 0; j < limit; ++j) {
+    const KeyRange keys = p_.keys_of(row.seq, row.i);
+    for (std::int64_t j = keys.begin; j < keys.end; ++j) {
       double bias = 0;
       if (!seen(row, j, bias)) continue;
       const Dot dot(q, key_row(k_, row, j), p_.d);

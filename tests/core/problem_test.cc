@@ -399,13 +399,14 @@ TEST(Problem, HoldsWhatWasAsked) {
   EXPECT_EQ(check_problem("op", narrow.in, narrow.config).scale, 1);
 }
 
-// Keys that row i of sequence b may see under causality, mask and bias.
+// Keys that row i of sequence b may see under causality, window, mask and bias.
 std::int64_t count_visible(const Problem& p, std::int64_t b, std::int64_t h,
                            std::int64_t i) {
   const auto& mask = p.in.mask;
   const auto& bias = p.in.bias;
   std::int64_t count = 0;
-  for (std::int64_t j = 0; j < p.causal_limit(p.sequence(b), i); ++j) {
+  const KeyRange keys = p.keys_of(p.sequence(b), i);
+  for (std::int64_t j = keys.begin; j < keys.end; ++j) {
     const bool hidden =
         mask &&
         mask->data[broadcast_offset(mask->size, mask->stride, b, h, i, j)] == 0;
@@ -433,7 +434,8 @@ TEST(Problem, CountsVisibleKeysAsTheReference) {
                    .causal = causal,
                    .mask = extra,
                    .bias = extra,
-                   .strided = true};
+                   .strided = true,
+                   .window = {extra == Extra::kHeads ? -1 : 2, 1}};
       SCOPED_TRACE(::testing::PrintToString(c));
       const Instance instance(c);
       const Outputs out = instance.reference();

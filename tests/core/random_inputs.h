@@ -61,6 +61,7 @@ struct Case {
   Path path = Path::kDense;
   std::int64_t chunk = 0;
   double dropout = 0;
+  Window window = {};
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -72,11 +73,21 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << " in " << name_of(c.compute) << " magnitude=" << c.magnitude
        << " scale=" << c.scale.value_or(0) << (c.strided ? " strided" : "")
        << " seed=" << c.seed << " path=" << static_cast<int>(c.path)
-       << " chunk=" << c.chunk << " dropout=" << c.dropout;
+       << " chunk=" << c.chunk << " dropout=" << c.dropout
+       << " window=" << c.window.left << ',' << c.window.right;
   for (std::size_t b = 0; b < c.q_lengths.size(); ++b) {
     *out << (b == 0 ? " ragged " : ",") << c.q_lengths[b] << 'x'
          << c.k_lengths[b];
   }
+}
+
+// Whether causality and the window let row i see key j, by the words of
+// polyattn/attention.h alone; for a batch that is not ragged.
+inline bool sees(const Case& c, std::int64_t i, std::int64_t j) {
+  const std::int64_t own = c.causal == Causal::kLast ? i + c.m - c.n : i;
+  if (c.causal != Causal::kNone && j > own) return false;
+  if (c.window.left >= 0 && j < own - c.window.left) return false;
+  return c.window.right < 0 || j <= own + c.window.right;
 }
 
 inline std::int64_t offset_of(const Extents& stride, const Extents& index) {
@@ -193,7 +204,8 @@ class Instance {
             .compute = case_.compute,
             .path = case_.path,
             .chunk = case_.chunk,
-            .dropout = {.p = case_.dropout, .seed = 0x123456789 * case_.seed}};
+            .dropout = {.p = case_.dropout, .seed = 0x123456789 * case_.seed},
+            .window = case_.window};
   }
 
   Outputs outputs(DType dtype) const {

@@ -77,7 +77,7 @@ TEST(Reference, TinyRowsByHand) {
 // Every feature, small enough for four evaluations per input element.
 std::vector<Case> small_cases() {
   const Case base{.n = 3, .m = 4, .d = 2, .e = 2, .dtype = DType::kF64};
-  std::vector<Case> list(13, base);
+  std::vector<Case> list(16, base);
   list[1].causal = Causal::kFirst;
   list[2].causal = Causal::kLast;
   list[3].mask = Extra::kFull;
@@ -92,6 +92,9 @@ std::vector<Case> small_cases() {
   list[10].batch = list[10].heads = 2, list[10].bias = Extra::kOne;
   list[11].batch = 4, list[11].bias = list[11].mask = Extra::kCycle;
   list[12] = list[9], list[12].dropout = 0.4;
+  list[13].window = {1, 0};
+  list[14] = list[9], list[14].window = {0, -1};
+  list[15].window = {1, 1}, list[15].causal = Causal::kLast;
   return list;
 }
 
@@ -172,8 +175,7 @@ PlainRow plain_row(const Instance& instance, const Case& c, std::int64_t b,
       c.scale.value_or(1 / std::sqrt(static_cast<double>(c.d)));
   PlainRow row;
   for (std::int64_t j = 0; j < c.m; ++j) {
-    if (c.causal == Causal::kFirst && j > i) continue;
-    if (c.causal == Causal::kLast && j > i + c.m - c.n) continue;
+    if (!sees(c, i, j)) continue;
     double s = 0, sizes = 0;
     for (std::int64_t x = 0; x < c.d; ++x) {
       const double term = at(in.q, {b, h, i, x}) *

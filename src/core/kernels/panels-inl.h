@@ -115,7 +115,7 @@ template <typename T>
 HWY_INLINE void FillBiasPanel(const Problem& p, const ScoreBlock& block,
                               const RowBuffer<T>& buffer, T* dst) {
   const Tag<T> d;
-  if (p.causal == Causal::kNone && rows_share_mask(p)) {
+  if (rows_share_keys(p)) {
     ScoreBlock first = block;
     first.rows = 1;
     fill_bias_rows(p, first, buffer.data, buffer.ld);

@@ -5,8 +5,8 @@
 //   for each head of the group, for each block of queries
 //     load shift and scale of its rows; delta = o . do, for `sum`
 //     pack q, and do times the row scale, as strips and as panels
-//     for each block of keys that the last row may see
-//       for each strip of queries
+//     for each block of keys that some row may see
+//       for each strip of queries, with those of the keys that it may see
 //         s[keys, W] = k q,  g[keys, W] = v do        scores, gradients of A
 //         dropout: g = 0 where a weight goes
 //         s, g = weight(s), weight'(s) (g - sign(w) delta)     in place
@@ -91,14 +91,14 @@ class BackwardTile {
   RowBuffer<T> buffer() const { return {scratch_.rows, scratch_.row_width}; }
 
   void QueryBlock(const Range& keys) {
-    const std::int64_t end =
-        std::min(keys.end, p_.causal_limit(seq_, begin_ + rows_ - 1));
-    if (keys.begin >= end) return;
+    const KeyRange seen = KeyRange{keys.begin, keys.end}.within(
+        p_.keys_of_any(seq_, begin_, rows_));
+    if (seen.empty()) return;
     LoadRows();
     PackQueries();
     PackOutputGrads();
-    for (std::int64_t j = keys.begin; j < end; j += call_.plan.k_block)
-      KeyBlock(j, std::min(call_.plan.k_block, end - j));
+    for (std::int64_t j = seen.begin; j < seen.end; j += call_.plan.k_block)
+      KeyBlock(j, std::min(call_.plan.k_block, seen.end - j));
   }
 
   RowSource Source(const ConstTensor& t, std::int64_t row) const {
@@ -210,13 +210,18 @@ class BackwardTile {
   void Strip(std::int64_t s, std::int64_t j, std::int64_t count,
              const RowsView<T>& k, const RowsView<T>& v) {
     const std::int64_t i = begin_ + s * kW;
-    const std::int64_t last = i + strip_rows(s) - 1;
-    const std::int64_t seen =
-        std::clamp<std::int64_t>(p_.causal_limit(seq_, last) - j, 0, count);
-    T* weights = scratch_.weights + s * kW;
-    T* grads = scratch_.grads + s * kW;
+    const KeyRange keys =
+        KeyRange{j, j + count}.within(p_.keys_of_any(seq_, i, strip_rows(s)));
+    const std::int64_t seen = keys.count();
+    // Where the tiles of these keys begin.
+    const std::int64_t skipped = seen == 0 ? 0 : keys.begin - j;
+    const std::int64_t at = s * kW + skipped * scratch_.ld;
+    T* weights = scratch_.weights + at;
+    T* grads = scratch_.grads + at;
+    const T* k_rows = k.data + skipped * k.ld;
+    ClearOutside(s, skipped, seen, count);
     Rows<NV, Walk::kAlongRows, T>(seen, p_.d,
-                                  {.a = k.data,
+                                  {.a = k_rows,
                                    .lda = k.ld,
                                    .b = scratch_.q_columns + s * kW * p_.d,
                                    .ldb = kW,
@@ -225,7 +230,7 @@ class BackwardTile {
                                   false, &next_);
     if (call_.score_grads())
       Rows<NV, Walk::kAlongRows, T>(seen, p_.e,
-                                    {.a = v.data,
+                                    {.a = v.data + skipped * v.ld,
                                      .lda = v.ld,
                                      .b = scratch_.do_columns + s * kW * p_.e,
                                      .ldb = kW,
@@ -233,20 +238,16 @@ class BackwardTile {
                                      .ldc = scratch_.ld},
                                     false, &next_);
     if (dropper_.on()) {
-      dropper_.template Find<NV>({b_, h_, i, strip_rows(s), j, seen},
+      dropper_.template Find<NV>({b_, h_, i, strip_rows(s), keys.begin, seen},
                                  scratch_.dropped);
       ZeroDropped<NV>(scratch_.dropped, seen, grads, scratch_.ld);
     }
-    ElementWise(s, j, seen);
+    ElementWise(s, keys, weights, grads);
     if (dropper_.on())
       ZeroDropped<NV>(scratch_.dropped, seen, weights, scratch_.ld);
-    for (std::int64_t r = seen; r < count; ++r) {
-      std::fill_n(weights + r * scratch_.ld, kW, T{0});
-      std::fill_n(grads + r * scratch_.ld, kW, T{0});
-    }
     if (call_.out.dq)
       Rows<NV, Walk::kDownColumns, T>(p_.d, seen,
-                                      {.a = k.data,
+                                      {.a = k_rows,
                                        .lda = k.ld,
                                        .b = grads,
                                        .ldb = scratch_.ld,
@@ -255,7 +256,19 @@ class BackwardTile {
                                       true, &next_);
     if (call_.out.d_bias)
       AddScoreGrads<NV>(ScoreGrads<T>{grads, scratch_.ld, seen, strip_rows(s)},
-                        call_.plan.bias.keys == 1, BiasPanel(s, j));
+                        call_.plan.bias.keys == 1, BiasPanel(s, keys.begin));
+  }
+
+  // dv and dk are summed over all strips: zeros in those keys of a block that
+  // this one does not see.
+  void ClearOutside(std::int64_t s, std::int64_t skipped, std::int64_t seen,
+                    std::int64_t count) const {
+    for (std::int64_t r = 0; r < count; ++r) {
+      if (r == skipped) r += seen;
+      if (r == count) return;
+      std::fill_n(scratch_.weights + r * scratch_.ld + s * kW, kW, T{0});
+      std::fill_n(scratch_.grads + r * scratch_.ld + s * kW, kW, T{0});
+    }
   }
 
   T* BiasPanel(std::int64_t s, std::int64_t j) const {
@@ -272,35 +285,41 @@ class BackwardTile {
     return sums_.dq + (member_ * sums_.head_rows + begin_ + s * kW) * p_.d;
   }
 
-  void ElementWise(std::int64_t s, std::int64_t j, std::int64_t seen) {
+  // Of a strip and keys that it sees, whose panels these are.
+  void ElementWise(std::int64_t s, const KeyRange& keys, T* weights, T* grads) {
     const std::int64_t i = begin_ + s * kW;
-    // The first `clean` keys are seen by all rows of the strip.
-    const std::int64_t clean =
-        masked_
-            ? 0
-            : std::clamp<std::int64_t>(p_.causal_limit(seq_, i) - j, 0, seen);
-    GradArgs<T> args = {.s = scratch_.weights + s * kW,
-                        .g = scratch_.grads + s * kW,
-                        .ld = scratch_.ld,
-                        .rows = clean,
-                        .bias = nullptr,
-                        .bias_scale = static_cast<T>(call_.params.score_factor),
-                        .shift = scratch_.shift + s * kW,
-                        .delta = scratch_.delta + s * kW};
-    if (clean > 0) RunGradPass(call_.params, args);
-    if (clean == seen) return;
-    args.s += clean * scratch_.ld;
-    args.g += clean * scratch_.ld;
-    args.rows = seen - clean;
-    args.bias = storage_.panels.find(b_, h_, i / kW);
-    if (args.bias != nullptr) {
-      args.bias += (j + clean) * kW;
-    } else {
-      FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j + clean, seen - clean},
-                       buffer(), scratch_.bias);
-      args.bias = scratch_.bias;
+    // Keys that all rows of the strip see need no mask.
+    KeyRange clean = {keys.begin, keys.begin};
+    if (!masked_) {
+      const KeyRange all = p_.keys_of_all(seq_, i, strip_rows(s)).within(keys);
+      if (!all.empty()) clean = all;
     }
-    RunGradPass(call_.params, args);
+    const auto pass = [&](std::int64_t from, std::int64_t to, bool masked) {
+      if (from >= to) return;
+      const std::int64_t at = (from - keys.begin) * scratch_.ld;
+      RunGradPass<T>(call_.params,
+                     {.s = weights + at,
+                      .g = grads + at,
+                      .ld = scratch_.ld,
+                      .rows = to - from,
+                      .bias = masked ? MaskPanel(s, from, to - from) : nullptr,
+                      .bias_scale = static_cast<T>(call_.params.score_factor),
+                      .shift = scratch_.shift + s * kW,
+                      .delta = scratch_.delta + s * kW});
+    };
+    pass(clean.begin, clean.end, false);
+    pass(keys.begin, clean.begin, true);
+    pass(clean.end, keys.end, true);
+  }
+
+  // Bias and mask of a strip and `count` keys from j on.
+  const T* MaskPanel(std::int64_t s, std::int64_t j, std::int64_t count) {
+    const std::int64_t i = begin_ + s * kW;
+    const T* shared = storage_.panels.find(b_, h_, i / kW);
+    if (shared != nullptr) return shared + j * kW;
+    FillBiasPanel<T>(p_, {b_, h_, i, strip_rows(s), j, count}, buffer(),
+                     scratch_.bias);
+    return scratch_.bias;
   }
 
   const BackwardCall<T>& call_;
@@ -407,7 +426,8 @@ void RunWholePairs(const BackwardCall<T>& call,
 template <typename T>
 void RunInRounds(const BackwardCall<T>& call, const BackwardStorage<T>& storage,
                  std::int64_t first, std::int64_t count, Parallel& parallel) {
-  const std::int64_t chunks = call.plan.chunks;
+  const BackwardPlan& plan = call.plan;
+  const std::int64_t chunks = plan.chunks;
   parallel.run(count * chunks, [&](std::int64_t task, int) {
     const Accumulators<T> sums =
         storage.slots.of(static_cast<int>(task / chunks));
@@ -419,7 +439,7 @@ void RunInRounds(const BackwardCall<T>& call, const BackwardStorage<T>& storage,
       const Accumulators<T> sums = storage.slots.of(static_cast<int>(slot));
       const BackwardScratch<T> scratch = storage.rooms.of(worker);
       BackwardTile<T>(call, scratch, sums, storage, first + slot)
-          .Run((round + chunks - k_chunk) % chunks, k_chunk);
+          .Run(plan.query_chunk(round, k_chunk), k_chunk);
     });
   }
   parallel.run(count * chunks, [&](std::int64_t task, int worker) {

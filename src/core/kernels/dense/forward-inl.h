@@ -41,13 +41,18 @@ Prefetcher PrefetchUnit(const Problem& p, const ForwardPlan& plan,
   const std::int64_t rows = std::min(plan.block_rows(), seq.n - begin);
   Prefetcher next;
   next.AddRows(p.in.q, seq.batch, h, seq.q_begin + begin, rows);
-  if (unit.head != before.head) {
-    const std::int64_t keys = std::min(seq.m, plan.k_block);
-    next.AddRows(p.in.k, seq.batch, p.kv_head(h), seq.k_begin, keys);
-    next.AddRows(p.in.v, seq.batch, p.kv_head(h), seq.k_begin, keys);
+  const KeyRange seen =
+      rows > 0 ? p.keys_of_any(seq, begin, rows) : KeyRange{0, 0};
+  if (unit.head != before.head || p.windowed()) {
+    const std::int64_t first = seq.k_begin + seen.begin;
+    const std::int64_t keys = std::min(seen.count(), plan.k_block);
+    next.AddRows(p.in.k, seq.batch, p.kv_head(h), first, keys);
+    next.AddRows(p.in.v, seq.batch, p.kv_head(h), first, keys);
   }
   next.AddRows(results.o, seq.batch, h, seq.q_begin + begin, rows);
-  const std::int64_t k_blocks = (seq.m + plan.k_block - 1) / plan.k_block;
+  // As many blocks of keys as the unit before is likely to have.
+  const std::int64_t k_blocks =
+      ceil_div(p.windowed() ? seen.count() : seq.m, plan.k_block);
   next.Spread(plan.block_strips * k_blocks * p.e / kTileRows<kStripVectors>);
   return next;
 }

@@ -3,12 +3,13 @@
 // of every row are kept.
 //
 //   pack the queries, times the scale, as strips q[D, W]: W queries, in lanes
-//   for each block of keys, up to the last one that a row may see
+//   for each block of keys, from the first to the last one that a row may see
 //     bring its rows of k and v together, if they lie apart or in another type
-//     for each strip of queries
+//     for each strip of queries, with those of the keys that it may see
 //       s[keys, W] = k q                   the product along D
 //       softmax: move the running maximum; rescale o and the sums if it moved
 //       s = weight(s), bias and causal mask applied; add up |w| and statistics
+//         (keys that all rows of the strip see need no mask)
 //       dropout: s = 0 where a weight goes
 //       o[E, W] += v^T s                   the product along the keys
 //   for each row: scale from its sum or its number of keys; write o * scale
@@ -96,13 +97,13 @@ class ForwardBlock {
     if (rows_ <= 0) return {};
     PackQueries();
     StartRows();
-    const std::int64_t end = p_.causal_limit(seq_, begin_ + rows_ - 1);
-    std::int64_t j = 0;
+    keys_ = p_.keys_of_any(seq_, begin_, rows_);
+    std::int64_t j = keys_.begin;
     do {  // once even without a key, so that the output is zeroed
-      LookAhead(j + plan_.k_block, end);
-      KeyBlock(j, std::min(plan_.k_block, end - j));
+      LookAhead(j + plan_.k_block);
+      KeyBlock({j, std::min(j + plan_.k_block, keys_.end)});
       j += plan_.k_block;
-    } while (j < end);
+    } while (j < keys_.end);
     return Finish();
   }
 
@@ -154,22 +155,23 @@ class ForwardBlock {
     double counts[kMaxStrip];
     for (std::int64_t s = 0; s < strips(); ++s) {
       const std::int64_t i = begin_ + s * kW;
+      const KeyRange keys = p_.keys_of_any(seq_, i, strip_rows(s));
       if (masked_)
-        count_keys(p_, {b_, h_, i, strip_rows(s), 0, seq_.m}, scratch_.rows,
-                   scratch_.row_width, counts);
+        count_keys(p_, {b_, h_, i, strip_rows(s), keys.begin, keys.count()},
+                   scratch_.rows, scratch_.row_width, counts);
       for (std::int64_t r = 0; r < strip_rows(s); ++r) {
         const double n =
             masked_ ? counts[r]
-                    : static_cast<double>(p_.causal_limit(seq_, i + r));
+                    : static_cast<double>(p_.keys_of(seq_, i + r).count());
         if (n > 0) scratch_.shift[s * kW + r] = static_cast<T>(std::log2(n));
       }
     }
   }
 
-  // Has the keys from j on, up to `end`, fetched during the block before.
-  void LookAhead(std::int64_t j, std::int64_t end) {
+  // Has the keys from j on fetched during the block before.
+  void LookAhead(std::int64_t j) {
     ahead_ = {};
-    const std::int64_t count = std::min(plan_.k_block, end - j);
+    const std::int64_t count = std::min(plan_.k_block, keys_.end - j);
     const std::int64_t g = p_.kv_head(h_), row = seq_.k_begin + j;
     if (count <= 0) return;
     ahead_.AddRows(p_.in.k, seq_.batch, g, row, count);
@@ -177,44 +179,72 @@ class ForwardBlock {
     ahead_.Spread(strips() * plan_.k_block / kTileRows<kStripVectors>);
   }
 
-  void KeyBlock(std::int64_t j, std::int64_t count) {
-    const std::int64_t g = p_.kv_head(h_);
-    const RowsView<T> k =
-        KeyRows<T>(p_.in.k, seq_, g, j, count, plan_.copy_k, scratch_.k);
-    const RowsView<T> v =
-        KeyRows<T>(p_.in.v, seq_, g, j, count, plan_.copy_v, scratch_.v);
+  void KeyBlock(const KeyRange& block) {
+    const std::int64_t g = p_.kv_head(h_), count = block.count();
+    const RowsView<T> k = KeyRows<T>(p_.in.k, seq_, g, block.begin, count,
+                                     plan_.copy_k, scratch_.k);
+    const RowsView<T> v = KeyRows<T>(p_.in.v, seq_, g, block.begin, count,
+                                     plan_.copy_v, scratch_.v);
     for (std::int64_t s = 0; s < strips(); ++s) {
       const std::int64_t rows = strip_rows(s), i = s * kW;
       if (row_by_row(s)) {
-        for (std::int64_t r = 0; r < rows; ++r)
-          SingleRow(s, r, j, Seen(i + r, j, count), k, v);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const Part part = PartOf(block, i + r, 1);
+          if (part.wanted) SingleRow(s, r, part, From(k, part), From(v, part));
+        }
         continue;
       }
-      const std::int64_t seen = Seen(i + rows - 1, j, count);
-      if (seen == 0 && j > 0) continue;
+      const Part part = PartOf(block, i, rows);
+      if (!part.wanted) continue;
       if (rows > kLanes<T>) {
-        Strip<kStripVectors>(s, j, seen, k, v);
+        Strip<kStripVectors>(s, part, From(k, part), From(v, part));
       } else {
-        Strip<1>(s, j, seen, k, v);
+        Strip<1>(s, part, From(k, part), From(v, part));
       }
     }
   }
 
-  // How many of the `count` keys from j on causality lets row i see.
-  std::int64_t Seen(std::int64_t i, std::int64_t j, std::int64_t count) const {
-    return std::clamp<std::int64_t>(p_.causal_limit(seq_, begin_ + i) - j, 0,
-                                    count);
+  // Rows of the panel of scores: all queries see those from `from` to `to`, the
+  // others go with the bias.
+  struct Span {
+    std::int64_t from, to, rows;
+    std::int64_t clean() const { return to - from; }
+  };
+
+  // What some rows see of a block of keys.
+  struct Part {
+    KeyRange keys;
+    std::int64_t skipped;  // keys of the block before these
+    bool first;            // nothing of them has been seen yet
+    bool wanted;
+  };
+
+  // Rows i .. i + rows - 1 of the block of queries; those that see no key at
+  // all go through the first block without any.
+  Part PartOf(const KeyRange& block, std::int64_t i, std::int64_t rows) const {
+    const KeyRange all = p_.keys_of_any(seq_, begin_ + i, rows);
+    const KeyRange keys = block.within(all);
+    const bool none = all.empty();
+    const std::int64_t start = none ? keys_.begin : all.begin;
+    const bool first = block.begin <= start;
+    return {none ? KeyRange{block.begin, block.begin} : keys,
+            none ? 0 : keys.begin - block.begin, first,
+            none ? first : !keys.empty()};
   }
 
-  // Scores, weights and output of a strip with `count` keys from j on.
+  static RowsView<T> From(const RowsView<T>& rows, const Part& part) {
+    return {rows.data + part.skipped * rows.ld, rows.ld};
+  }
+
+  // Scores, weights and output of a strip with a part of a block of keys.
   template <int NV>
-  void Strip(std::int64_t s, std::int64_t j, std::int64_t count,
-             const RowsView<T>& k, const RowsView<T>& v) {
-    // The first `clean` keys are seen by all rows of the strip.
-    const std::int64_t clean = masked_ ? 0 : Seen(s * kW, j, count);
+  void Strip(std::int64_t s, const Part& part, const RowsView<T>& k,
+             const RowsView<T>& v) {
+    const std::int64_t j = part.keys.begin, count = part.keys.count();
+    const Span span = SpanOf(part.keys, s);
     // A monomial is taken while the scores are still in registers.
-    const bool at_once =
-        params_.form == WeightForm::kMonomial && !counts_ && clean == count;
+    const bool at_once = params_.form == WeightForm::kMonomial && !counts_ &&
+                         span.clean() == count;
     Rows<NV, Walk::kAlongRows, T>(count, p_.d,
                                   {.a = k.data,
                                    .lda = k.ld,
@@ -224,7 +254,7 @@ class ForwardBlock {
                                    .ldc = kW,
                                    .power = at_once ? params_.degree : 1},
                                   false, &ahead_);
-    if (!at_once) Weights(s, j, clean, count);
+    if (!at_once) Weights(s, part, span);
     if (dropper_.on()) {
       dropper_.template Find<NV>(
           {b_, h_, begin_ + s * kW, strip_rows(s), j, count}, scratch_.bias);
@@ -237,18 +267,16 @@ class ForwardBlock {
                                      .ldb = kW,
                                      .c = o_strip(s),
                                      .ldc = kW},
-                                    j > 0, &next_);
+                                    !part.first, &next_);
   }
 
   // Scores to weights, for the strip as a whole.
-  void Weights(std::int64_t s, std::int64_t j, std::int64_t clean,
-               std::int64_t count) {
+  void Weights(std::int64_t s, const Part& part, const Span& span) {
     LaneSums<T> sums;
     alignas(64) T factor[kMaxStrip];
-    const Span span{.clean = clean,
-                    .rows = count,
-                    .bias = BiasPanel(s, j + clean, count - clean)};
-    if (Weigh(span, scratch_.shift + s * kW, false, sums, factor) && j > 0) {
+    const T* bias = BiasPanel(s, part.keys.begin, span);
+    if (Weigh(span, bias, scratch_.shift + s * kW, false, sums, factor) &&
+        !part.first) {
       for (std::int64_t r = 0; r < kW; ++r)
         Rescale(scratch_.sums[s * kW + r], static_cast<double>(factor[r]));
       ScaleLanes(o_strip(s), p_.e, factor);
@@ -258,39 +286,44 @@ class ForwardBlock {
       AddLane(sums, r, scratch_.sums[s * kW + r]);
   }
 
-  // Bias and mask of a strip and `count` keys from j on.
-  const T* BiasPanel(std::int64_t s, std::int64_t j, std::int64_t count) {
-    if (count == 0) return nullptr;
+  // Bias and mask of a strip and the keys from j on, filled where the span has
+  // use for them.
+  const T* BiasPanel(std::int64_t s, std::int64_t j, const Span& span) {
     const T* shared = panels_.find(b_, h_, begin_ / kW + s);
     if (shared != nullptr) return shared + j * kW;
-    FillBiasPanel<T>(p_, {b_, h_, begin_ + s * kW, strip_rows(s), j, count},
-                     buffer(), scratch_.bias);
+    const auto fill = [&](std::int64_t from, std::int64_t to) {
+      if (from == to) return;
+      FillBiasPanel<T>(
+          p_, {b_, h_, begin_ + s * kW, strip_rows(s), j + from, to - from},
+          buffer(), scratch_.bias + from * kW);
+    };
+    fill(0, span.from);
+    fill(span.to, span.rows);
     return scratch_.bias;
   }
 
   // The same for row r of a strip that goes row by row.
-  void SingleRow(std::int64_t s, std::int64_t r, std::int64_t j,
-                 std::int64_t count, const RowsView<T>& k,
-                 const RowsView<T>& v) {
+  void SingleRow(std::int64_t s, std::int64_t r, const Part& part,
+                 const RowsView<T>& k, const RowsView<T>& v) {
     const std::int64_t row = s * kW + r;
+    const std::int64_t j = part.keys.begin, count = part.keys.count();
     T* o = o_strip(s) + r * p_.e;
-    if (j == 0) std::fill_n(o, p_.e, T{0});
+    if (part.first) std::fill_n(o, p_.e, T{0});
     DotRows(q_strip(s) + r * p_.d, k, count, p_.d, scratch_.weights);
     const std::int64_t full = masked_ ? 0 : count / kW;
     const std::int64_t panel = (count + kW - 1) / kW;
     if (full < panel) {
       const std::int64_t rest = count - full * kW;
       fill_bias_rows(p_, {b_, h_, begin_ + row, 1, j + full * kW, rest},
-                     scratch_.bias, rest);
-      std::fill(scratch_.bias + rest, scratch_.bias + (panel - full) * kW,
-                kGone);
+                     scratch_.bias + full * kW, rest);
+      std::fill(scratch_.bias + count, scratch_.bias + panel * kW, kGone);
       std::fill(scratch_.weights + count, scratch_.weights + panel * kW, T{0});
     }
     LaneSums<T> sums;
     alignas(64) T shift[kMaxStrip], factor[kMaxStrip];
     std::fill_n(shift, kW, scratch_.shift[row]);
-    const Span span{.clean = full, .rows = panel, .bias = scratch_.bias};
-    if (Weigh(span, shift, true, sums, factor) && j > 0) {
+    const Span span{.from = 0, .to = full, .rows = panel};
+    if (Weigh(span, scratch_.bias, shift, true, sums, factor) && !part.first) {
       Rescale(scratch_.sums[row], static_cast<double>(factor[0]));
       for (std::int64_t c = 0; c < p_.e; ++c) o[c] *= factor[0];
     }
@@ -302,43 +335,45 @@ class ForwardBlock {
     AddRows(scratch_.weights, v, count, p_.e, o);
   }
 
-  // Rows of the panel of scores: those from `clean` on go with the bias.
-  struct Span {
-    std::int64_t clean, rows;
-    const T* bias;
-  };
+  Span SpanOf(const KeyRange& keys, std::int64_t s) const {
+    if (masked_) return {0, 0, keys.count()};
+    const KeyRange clean =
+        keys.within(p_.keys_of_all(seq_, begin_ + s * kW, strip_rows(s)));
+    if (clean.empty()) return {0, 0, keys.count()};
+    return {clean.begin - keys.begin, clean.end - keys.begin, keys.count()};
+  }
 
-  // Scores to weights. For softmax, moves `shift` to the new maximum (that of
-  // all lanes if they are `shared` by one query), and returns true if what was
-  // summed so far is to be multiplied by `factor`.
-  bool Weigh(const Span& span, T* shift, bool shared, LaneSums<T>& sums,
-             T* factor) {
-    const auto [clean, rows, bias] = span;
-    PassArgs<T> all = {.s = scratch_.weights,
-                       .ld = kW,
-                       .rows = clean,
-                       .bias = nullptr,
-                       .bias_scale = static_cast<T>(params_.score_factor),
-                       .shift = shift,
-                       .sums = &sums};
-    PassArgs<T> some = all;
-    some.s += clean * kW;
-    some.rows = rows - clean;
-    some.bias = bias;
+  // Scores to weights; `bias` [rows, W]. For softmax, moves `shift` to the new
+  // maximum (that of all lanes if they are `shared` by one query), and returns
+  // true if what was summed so far is to be multiplied by `factor`.
+  bool Weigh(const Span& span, const T* bias, T* shift, bool shared,
+             LaneSums<T>& sums, T* factor) {
+    const auto rows = [&](std::int64_t from, std::int64_t to, const T* panel) {
+      return PassArgs<T>{.s = scratch_.weights + from * kW,
+                         .ld = kW,
+                         .rows = to - from,
+                         .bias = panel == nullptr ? nullptr : panel + from * kW,
+                         .bias_scale = static_cast<T>(params_.score_factor),
+                         .shift = shift,
+                         .sums = &sums};
+    };
+    PassArgs<T> passes[] = {rows(span.from, span.to, nullptr),
+                            rows(0, span.from, bias),
+                            rows(span.to, span.rows, bias)};
     if (counts_) sums.clear();
     alignas(64) T safe_shift[kMaxStrip];
     bool moved = false;
     if (params_.form == WeightForm::kExp) {
       alignas(64) T top[kMaxStrip];
       std::copy_n(shift, kW, top);
-      if (clean > 0) MaxPass(all, top);
-      if (clean < rows) MaxPass(some, top);
+      for (const PassArgs<T>& pass : passes)
+        if (pass.rows > 0) MaxPass(pass, top);
       if (shared) ShareTop(top);
       moved = NewShift(top, shift, safe_shift, factor);
-      all.shift = some.shift = safe_shift;
+      for (PassArgs<T>& pass : passes) pass.shift = safe_shift;
     }
-    if (clean > 0) RunWeightPass(params_, stats_, all);
-    if (clean < rows) RunWeightPass(params_, stats_, some);
+    for (const PassArgs<T>& pass : passes)
+      if (pass.rows > 0) RunWeightPass(params_, stats_, pass);
     return moved;
   }
 
@@ -387,7 +422,7 @@ class ForwardBlock {
     const RowSums& sums = scratch_.sums[i];
     const double n =
         masked_ ? sums.seen
-                : static_cast<double>(p_.causal_limit(seq_, begin_ + i));
+                : static_cast<double>(p_.keys_of(seq_, begin_ + i).count());
     const double scale =
         n == full_n_ ? full_scale_ : p_.activation.row_scale(n);
     const RowState row = end_row(
@@ -410,6 +445,7 @@ class ForwardBlock {
   double full_n_ = 0, full_scale_ = 0;  // of a row that sees all keys
   std::int64_t b_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
   Sequence seq_{};
+  KeyRange keys_{};   // those that some row of the block may see
   Prefetcher ahead_;  // fetches the next block of keys, during scores
   Prefetcher next_;   // fetches for the next block of queries, during output
 };
