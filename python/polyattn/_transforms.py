@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 # What follows the tensors in both ops.
-Options = Tuple[bool, Optional[float], bool, str, str, str]
+Options = Tuple[bool, Optional[float], bool, str, str, str, Tuple[int, int]]
 
 
 def supported() -> bool:
@@ -110,6 +110,7 @@ def _forward_shapes(
     activation: str,
     causal_alignment: str,
     path: str,
+    window_size: Sequence[int],
     norms: bool,
 ) -> Tuple[Tensor, Tensor, Tensor]:
     double = {"dtype": torch.float64}
@@ -144,6 +145,7 @@ def _backward_shapes(
     activation: str,
     causal_alignment: str,
     path: str,
+    window_size: Sequence[int],
     wanted: Sequence[bool],
 ) -> Tuple[Tensor, ...]:
     def like(i: int, t: Tensor) -> Tensor:
@@ -200,7 +202,7 @@ def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
         raise NotImplementedError(
             "[attention_varlen] no second derivative under torch.compile or torch.func"
         )
-    causal, scale, gqa, activation, alignment, _ = ctx.options
+    causal, scale, gqa, activation, alignment, _, window_size = ctx.options
 
     def definition(*by: Tensor) -> Tensor:
         c = by[3] if len(by) > 3 else None
@@ -216,6 +218,7 @@ def _differentiate_backward(ctx: Any, *outer: Optional[Tensor]) -> Any:
             causal_alignment=alignment,
             path="dense",
             bias=bias,
+            window_size=window_size,
         )
 
     by = [query, key, value] + ([] if coefficients is None else [coefficients])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Optional, Tuple, Union, overload
 
@@ -13,6 +14,9 @@ from ._errors import check_type
 
 _NoneType = type(None)
 _WATCHES = _transforms.supported()
+
+WindowSize = Tuple[int, int]
+NO_WINDOW: WindowSize = (-1, -1)
 
 
 class Activation(NamedTuple):
@@ -69,6 +73,7 @@ def attention(
     path: str = ...,
     bias: Optional[Tensor] = ...,
     return_norms: Literal[False] = ...,
+    window_size: WindowSize = ...,
 ) -> Tensor: ...
 
 
@@ -89,6 +94,7 @@ def attention(
     path: str = ...,
     bias: Optional[Tensor] = ...,
     return_norms: Literal[True],
+    window_size: WindowSize = ...,
 ) -> Tuple[Tensor, AttentionNorms]: ...
 
 
@@ -109,6 +115,7 @@ def attention(
     path: str = ...,
     bias: Optional[Tensor] = ...,
     return_norms: bool,
+    window_size: WindowSize = ...,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]: ...
 
 
@@ -128,6 +135,7 @@ def attention(
     path: str = "auto",
     bias: Optional[Tensor] = None,
     return_norms: bool = False,
+    window_size: WindowSize = NO_WINDOW,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]:
     """Attention whose weights are any formula of the scores.
 
@@ -160,6 +168,10 @@ def attention(
             scores beside a mask of either kind; -inf removes the key. May want
             a gradient.
         return_norms: also return the AttentionNorms, from the same pass.
+        window_size: (left, right), as flash-attention has it: a row sees no more
+            than `left` keys before the one at its own position and `right`
+            behind it; -1 is no limit. Takes time in proportion to N, for any
+            activation. Causality limits the right side to 0.
 
     Returns:
         [..., H, N, E], and the norms if they were asked for.
@@ -177,13 +189,22 @@ def attention(
     check_type("attention", "path", path, str)
     check_type("attention", "dropout_p", dropout_p, Real)
     check_type("attention", "scale", scale, Real, _NoneType)
+    window_size = check_window("attention", window_size)
     scale = None if scale is None else float(scale)
     ops = torch.ops.polyattn
     op = ops.attention_with_norms if return_norms else ops.attention
     try:
         under_sum = coefficients if "sum" in activation else None
         if _is_watched(query, float(dropout_p), attn_mask, bias, under_sum):
-            options = (is_causal, scale, enable_gqa, activation, causal_alignment, path)
+            options = (
+                is_causal,
+                scale,
+                enable_gqa,
+                activation,
+                causal_alignment,
+                path,
+                window_size,
+            )
             result = _transforms.attention(
                 query,
                 key,
@@ -207,6 +228,7 @@ def attention(
                 causal_alignment=causal_alignment,
                 path=path,
                 bias=bias,
+                window_size=window_size,
             )
     except RuntimeError:
         check_path("attention", path, causal_alignment)
@@ -233,6 +255,20 @@ def _check_tensors(**arguments: Any) -> None:
                 f"[attention] {name} is a nested tensor: polyattn.attention_varlen "
                 "takes its values() and offsets()"
             )
+
+
+def check_window(op: str, window_size: Any) -> WindowSize:
+    try:
+        left, right = (operator.index(keys) for keys in window_size)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"[{op}] window_size is {window_size!r}, expected two integers: keys "
+            "before a row's own position, and behind it"
+        ) from None
+    for side, keys in (("left", left), ("right", right)):
+        if keys < -1:
+            raise ValueError(f"[{op}] window_size {side} {keys} < -1 (no limit)")
+    return left, right
 
 
 def check_path(op: str, path: str, causal_alignment: str) -> None:

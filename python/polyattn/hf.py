@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -135,13 +135,22 @@ class Registered(Counted):
 
         Without a mask, transformers means all keys for a single row, as when a
         token is generated with a cache, and otherwise what `is_causal` says,
-        or the module.
+        or the module; of these a `sliding_window` shows the last ones, as many
+        as it says, and on both sides where nothing is causal. A mask that
+        transformers made for such a layer holds its window.
         """
         self._note_call()
         kind = type(module).__name__
         _check_others(kind, others)
+        keys = _window(kind, others)
         layer = layer_of(key)
         if layer is not None:
+            tokens = layer.get_seq_length()
+            if attention_mask is None and keys is not None and tokens > keys:
+                raise ValueError(
+                    f"[StateCache] {kind} passes sliding_window {keys} at {tokens} "
+                    "tokens: a state of constant size cannot leave out single keys"
+                )
             if output_attentions or dropout > 0:
                 raise ValueError(
                     f"[StateCache] {kind} asks for dropout or for attention weights, "
@@ -158,7 +167,7 @@ class Registered(Counted):
             )
             return output.transpose(1, 2).contiguous(), None
         if attention_mask is None:
-            _check_no_mask_needed(kind, key, others)
+            _check_no_mask_needed(kind, others)
         else:
             attention_mask = _check_mask(kind, attention_mask, key)
         if is_causal is None:
@@ -170,6 +179,8 @@ class Registered(Counted):
             scale=scaling,
             enable_gqa=hasattr(module, "num_key_value_groups"),
         )
+        if attention_mask is None and keys is not None and key.shape[2] > keys:
+            options.update(_windowed(kind, query, key, keys, is_causal))
         attend = self._attend_with_weights if output_attentions else self._attend
         output, weights = attend(query, key, value, **options)
         return output.transpose(1, 2).contiguous(), weights
@@ -213,15 +224,38 @@ def _check_mask(kind: str, mask: Tensor, key: Tensor) -> Tensor:
     return mask[..., : key.shape[2]]
 
 
-def _check_no_mask_needed(kind: str, key: Tensor, others: Any) -> None:
+def _window(kind: str, others: Any) -> Optional[int]:
+    """How many keys a token may see, its own included; None: all."""
+    keys = others.get("sliding_window")
+    if keys is not None and (not isinstance(keys, int) or keys < 1):
+        raise ValueError(
+            f"[polyattn.hf] {kind} passes sliding_window {keys!r}, expected a number "
+            "of keys, 1 or more"
+        )
+    return keys
+
+
+def _windowed(
+    kind: str, query: Tensor, key: Tensor, keys: int, is_causal: bool
+) -> Dict[str, Any]:
+    """Of polyattn.attention, where there is no mask and more keys than these."""
+    rows = query.shape[2]
+    if rows not in (1, key.shape[2]):
+        raise ValueError(
+            f"[polyattn.hf] {kind} passes sliding_window {keys} with {rows} rows and "
+            f"{key.shape[2]} keys, but no mask that says where the rows are"
+        )
+    # A single row is the last one of its text.
+    return dict(
+        is_causal=is_causal or rows == 1,
+        causal_alignment="lower_right",
+        window_size=(keys - 1, keys - 1),
+    )
+
+
+def _check_no_mask_needed(kind: str, others: Any) -> None:
     """transformers leaves a mask out only where there is nothing to hide but
     what is_causal says."""
-    window = others.get("sliding_window")
-    if window is not None and key.shape[2] > window:
-        raise ValueError(
-            f"[polyattn.hf] {kind} passes sliding_window {window} and {key.shape[2]} "
-            "keys, but no mask"
-        )
     lengths = others.get("cu_seq_lens_q")
     if lengths is not None and len(lengths) > 2:
         raise ValueError(

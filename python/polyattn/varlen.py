@@ -10,7 +10,13 @@ from torch import Tensor
 
 from . import _transforms
 from ._errors import check_type
-from .functional import check_formula, check_path
+from .functional import (
+    NO_WINDOW,
+    WindowSize,
+    check_formula,
+    check_path,
+    check_window,
+)
 
 _OP = "attention_varlen"
 
@@ -28,6 +34,7 @@ def attention_varlen(
     coefficients: Optional[Tensor] = None,
     causal_alignment: Optional[str] = None,
     path: str = "auto",
+    window_size: WindowSize = NO_WINDOW,
 ) -> Tensor:
     """Attention within each sequence of a packed batch.
 
@@ -68,6 +75,7 @@ def attention_varlen(
     check_type(_OP, "causal_alignment", causal_alignment, str, type(None))
     check_type(_OP, "path", path, str)
     check_type(_OP, "scale", scale, Real, type(None))
+    window_size = check_window(_OP, window_size)
     ends_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
     watched = _transforms.supported() and _transforms.active()
     alignment = causal_alignment or "upper_left"
@@ -82,7 +90,15 @@ def attention_varlen(
     scale = None if scale is None else float(scale)
     try:
         if watched:
-            options = (is_causal, scale, True, activation, alignment, path)
+            options = (
+                is_causal,
+                scale,
+                True,
+                activation,
+                alignment,
+                path,
+                window_size,
+            )
             return _transforms.attention(
                 query,
                 key,
@@ -103,6 +119,7 @@ def attention_varlen(
             coefficients=coefficients,
             causal_alignment=alignment,
             path=path,
+            window_size=window_size,
         )
     except RuntimeError:
         check_path(_OP, path, alignment)

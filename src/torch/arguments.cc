@@ -189,6 +189,17 @@ void check_numbers(const Call& call) {
               call.dropout, " is not in [0, 1)");
 }
 
+// Limits that no row can meet are none.
+void set_window(const Window& window, Call& call) {
+  const auto limit = [&](const char* side, std::int64_t keys) {
+    TORCH_CHECK(keys >= -1, "[attention] window_size ", side, " ", keys,
+                " < -1 (no limit)");
+    return keys >= std::max(call.q.size(2), call.k.size(2)) ? -1 : keys;
+  };
+  call.config.window = {limit("left", window.left),
+                        limit("right", window.right)};
+}
+
 void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  bool gqa, Call& call) {
   check_tensor("query", q, q);
@@ -265,14 +276,12 @@ Path path_of(c10::string_view name) {
 
 }  // namespace
 
-AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
-                            double dropout_p, bool is_causal,
-                            c10::optional<double> scale, bool enable_gqa,
-                            c10::string_view activation,
-                            const c10::optional<at::Tensor>& coefficients,
-                            c10::string_view causal_alignment,
-                            c10::string_view path,
-                            const c10::optional<at::Tensor>& bias) {
+AttentionOptions options_of(
+    const c10::optional<at::Tensor>& attn_mask, double dropout_p,
+    bool is_causal, c10::optional<double> scale, bool enable_gqa,
+    c10::string_view activation, const c10::optional<at::Tensor>& coefficients,
+    c10::string_view causal_alignment, c10::string_view path,
+    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size) {
   return AttentionOptions()
       .activation({activation.data(), activation.size()})
       .mask(attn_mask)
@@ -282,7 +291,16 @@ AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
       .gqa(enable_gqa)
       .coefficients(coefficients)
       .path(path_of(path))
-      .bias(bias);
+      .bias(bias)
+      .window(window_of(window_size));
+}
+
+Window window_of(at::IntArrayRef window_size) {
+  TORCH_CHECK(window_size.size() == 2, "[attention] window_size ", window_size,
+              " has ", window_size.size(),
+              " numbers, not 2: keys before a "
+              "row's own position, and behind it");
+  return {window_size[0], window_size[1]};
 }
 
 Activation parse_activation(c10::string_view formula) {
@@ -309,6 +327,7 @@ Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   call.config.path = options.path();
   call.dropout = options.dropout();
   check_numbers(call);
+  set_window(options.window(), call);
   set_extras(options, call);
   if (options.coefficients() && options.coefficients()->defined()) {
     call.coefficients = *options.coefficients();

@@ -89,11 +89,11 @@ Call call_of(const at::Tensor& query, const at::Tensor& key,
              bool enable_gqa, c10::string_view activation,
              const OptionalTensor& coefficients,
              c10::string_view causal_alignment, c10::string_view path,
-             const OptionalTensor& bias) {
+             const OptionalTensor& bias, at::IntArrayRef window_size) {
   return make_call(
       query, key, value,
       options_of(attn_mask, dropout_p, is_causal, scale, enable_gqa, activation,
-                 coefficients, causal_alignment, path, bias));
+                 coefficients, causal_alignment, path, bias, window_size));
 }
 
 template <typename... Arguments>
@@ -129,7 +129,7 @@ using WithArguments =
     Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
           const OptionalTensor&, double, bool, c10::optional<double>, bool,
           c10::string_view, const OptionalTensor&, c10::string_view,
-          c10::string_view, const OptionalTensor&>;
+          c10::string_view, const OptionalTensor&, at::IntArrayRef>;
 
 template <typename... Arguments>
 struct AttentionOps {
@@ -165,7 +165,7 @@ auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
   return op.call(q, k, v, o.mask(), o.dropout(), is_causal, o.scale(), o.gqa(),
                  o.activation(), o.coefficients(),
                  o.causal() == Causal::kLast ? "lower_right" : "upper_left",
-                 name_of(o.path()), o.bias());
+                 name_of(o.path()), o.bias(), window_size_of(o.window()));
 }
 
 }  // namespace

@@ -30,14 +30,18 @@ struct Call {
 };
 
 // From the arguments of an op. Throws c10::Error.
-AttentionOptions options_of(const c10::optional<at::Tensor>& attn_mask,
-                            double dropout_p, bool is_causal,
-                            c10::optional<double> scale, bool enable_gqa,
-                            c10::string_view activation,
-                            const c10::optional<at::Tensor>& coefficients,
-                            c10::string_view causal_alignment,
-                            c10::string_view path,
-                            const c10::optional<at::Tensor>& bias);
+AttentionOptions options_of(
+    const c10::optional<at::Tensor>& attn_mask, double dropout_p,
+    bool is_causal, c10::optional<double> scale, bool enable_gqa,
+    c10::string_view activation, const c10::optional<at::Tensor>& coefficients,
+    c10::string_view causal_alignment, c10::string_view path,
+    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size);
+
+// The two numbers of it; {-1, -1} is the whole sequence.
+Window window_of(at::IntArrayRef window_size);
+inline std::vector<std::int64_t> window_size_of(const Window& window) {
+  return {window.left, window.right};
+}
 
 // Throws c10::Error.
 Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -21,12 +21,15 @@ at::Tensor visible_keys(const Call& call) {
         for_each_example(call.bias.detach().ne(-kInf), call.q.size(0));
     visible = visible.defined() ? visible.logical_and(kept) : kept;
   }
-  if (call.config.causal == Causal::kNone) return visible;
-  const std::int64_t shift = call.config.causal == Causal::kLast ? m - n : 0;
-  const at::Tensor past =
-      at::ones({n, m}, call.q.options().dtype(at::kBool)).tril(shift);
-  return visible.defined() ? visible.logical_and(past)
-                           : past.view({1, 1, n, m});
+  const AttentionConfig& c = call.config;
+  const std::int64_t own = c.causal == Causal::kLast ? m - n : 0;
+  const std::int64_t ahead = c.causal == Causal::kNone ? c.window.right : 0;
+  if (ahead < 0 && c.window.left < 0) return visible;
+  at::Tensor near = at::ones({n, m}, call.q.options().dtype(at::kBool));
+  if (ahead >= 0) near = near.tril(own + ahead);
+  if (c.window.left >= 0) near = near.triu(own - c.window.left);
+  return visible.defined() ? visible.logical_and(near)
+                           : near.view({1, 1, n, m});
 }
 
 // The scores and what a row sees of them.

@@ -173,6 +173,8 @@ std::string why_not_linear(const Call& call) {
     return a.to_string() + " is not a polynomial";
   if (a.divisor == Divisor::kSum) return "its divisor is sum";
   if (call.dropout > 0) return "dropout needs each weight";
+  if (call.config.window != Window{})
+    return "a window shows each row other keys";
   if (call.bias.defined()) return "a bias differs by query and key";
   if (call.mask.defined() && call.mask.size(2) != 1)
     return "the mask differs by query";

@@ -18,13 +18,15 @@ using Backward = FusedGradients(const Call& call, const FusedOutputs& outputs,
 // From here on a formula is text: what goes through the dispatcher is flat.
 AttentionConfig config_of(const at::Tensor& q, c10::string_view activation,
                           double scale, std::int64_t causal, std::int64_t path,
-                          double dropout, std::int64_t seed) {
+                          double dropout, std::int64_t seed,
+                          at::IntArrayRef window_size) {
   return {.activation = parse_activation(activation),
           .scale = scale,
           .causal = static_cast<Causal>(causal),
           .compute = compute_type(q),
           .path = static_cast<Path>(path),
-          .dropout = {.p = dropout, .seed = static_cast<std::uint64_t>(seed)}};
+          .dropout = {.p = dropout, .seed = static_cast<std::uint64_t>(seed)},
+          .window = window_of(window_size)};
 }
 
 template <Forward* forward>
@@ -33,11 +35,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
     const OptionalTensor& mask, const OptionalTensor& bias,
     const OptionalTensor& coefficients, c10::string_view activation,
     double scale, std::int64_t causal, std::int64_t path, double dropout,
-    std::int64_t seed, bool norms) {
+    std::int64_t seed, at::IntArrayRef window_size, bool norms) {
   const FusedResults results =
       forward({q, k, v, mask.value_or(at::Tensor()),
                bias.value_or(at::Tensor()), coefficients.value_or(at::Tensor()),
-               config_of(q, activation, scale, causal, path, dropout, seed)},
+               config_of(q, activation, scale, causal, path, dropout, seed,
+                         window_size)},
               norms);
   return {results.o, results.rows, results.norms};
 }
@@ -50,11 +53,12 @@ backward_op(const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
             const at::Tensor& o, const at::Tensor& rows,
             c10::string_view activation, double scale, std::int64_t causal,
             std::int64_t path, double dropout, std::int64_t seed,
-            Wanted wanted) {
+            at::IntArrayRef window_size, Wanted wanted) {
   const auto [dq, dk, dv, dc, d_bias] = backward(
       {q, k, v, mask.value_or(at::Tensor()), bias.value_or(at::Tensor()),
        coefficients.value_or(at::Tensor()),
-       config_of(q, activation, scale, causal, path, dropout, seed)},
+       config_of(q, activation, scale, causal, path, dropout, seed,
+                 window_size)},
       {d_o, o, rows}, wanted);
   return {dq, dk, dv, dc, d_bias};
 }
@@ -76,7 +80,8 @@ FusedResults dispatch_forward(const Call& call, bool norms) {
       call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
       if_defined(call.coefficients), c.activation.to_string(), *c.scale,
       static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
-      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed), norms);
+      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed),
+      window_size_of(c.window), norms);
   return {o, rows, statistics};
 }
 
@@ -91,7 +96,8 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
       if_defined(call.bias), if_defined(call.coefficients), outputs.o,
       outputs.rows, c.activation.to_string(), *c.scale,
       static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
-      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed), wanted);
+      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed),
+      window_size_of(c.window), wanted);
   return {dq, dk, dv, dc, d_bias};
 }
 

@@ -80,11 +80,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> opaque_forward(
     const OptionalTensor& coefficients, const OptionalTensor& cu_seqlens_q,
     const OptionalTensor& cu_seqlens_k, bool is_causal,
     c10::optional<double> scale, bool enable_gqa, c10::string_view activation,
-    c10::string_view causal_alignment, c10::string_view path, bool norms) {
+    c10::string_view causal_alignment, c10::string_view path,
+    at::IntArrayRef window_size, bool norms) {
   const OpaqueCall opaque = opaque_call(
       q, k, v, cu_seqlens_q, cu_seqlens_k,
       options_of(attn_mask, 0, is_causal, scale, enable_gqa, activation,
-                 coefficients, causal_alignment, path, bias));
+                 coefficients, causal_alignment, path, bias, window_size));
   const FusedResults results = forward_on_cpu(opaque.call, norms);
   std::vector<std::int64_t> norm_size = opaque.call.leading;
   norm_size.push_back(4);
@@ -102,11 +103,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
     const at::Tensor& output, const at::Tensor& rows, bool is_causal,
     c10::optional<double> scale, bool enable_gqa, c10::string_view activation,
     c10::string_view causal_alignment, c10::string_view path,
-    std::array<bool, 4> wanted) {
+    at::IntArrayRef window_size, std::array<bool, 4> wanted) {
   const OpaqueCall opaque = opaque_call(
       q, k, v, cu_seqlens_q, cu_seqlens_k,
       options_of(attn_mask, 0, is_causal, scale, enable_gqa, activation,
-                 coefficients, causal_alignment, path, bias));
+                 coefficients, causal_alignment, path, bias, window_size));
   // The kernels take the output for linear in the coefficients.
   TORCH_CHECK(
       !wanted[3] || opaque.call.config.activation.divisor != Divisor::kSum,

@@ -6,13 +6,15 @@
 // The arguments and their order are those of scaled_dot_product_attention;
 // what it does not have comes last. causal_alignment: "upper_left", or
 // "lower_right" (the last query is aligned with the last key). path: "auto",
-// "dense" or "linear", as Path of polyattn/attention.h.
+// "dense" or "linear", as Path of polyattn/attention.h. window_size: how many
+// keys a row sees before its own position and behind it, -1 for all.
 #define POLYATTN_ATTENTION_ARGUMENTS                                  \
   "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, " \
   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, " \
   "bool enable_gqa=False, str activation=\"softmax\", "               \
   "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "  \
-  "str path=\"auto\", Tensor? bias=None)"
+  "str path=\"auto\", Tensor? bias=None, "                            \
+  "int[] window_size=[-1, -1])"
 
 TORCH_LIBRARY(polyattn, m) {
   m.def("attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
@@ -25,7 +27,7 @@ TORCH_LIBRARY(polyattn, m) {
       "Tensor cu_seqlens_q, Tensor cu_seqlens_k, bool is_causal=False, *, "
       "float? scale=None, str activation=\"softmax\", "
       "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "
-      "str path=\"auto\") -> Tensor");
+      "str path=\"auto\", int[] window_size=[-1, -1]) -> Tensor");
 
   // The definition in torch ops, which torch's transforms can look into.
   m.def("_composed_attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
@@ -37,26 +39,28 @@ TORCH_LIBRARY(polyattn, m) {
       "Tensor? attn_mask, Tensor? bias, Tensor? coefficients, "
       "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, bool is_causal, "
       "float? scale, bool enable_gqa, str activation, str causal_alignment, "
-      "str path, bool norms) "
+      "str path, int[] window_size, bool norms) "
       "-> (Tensor output, Tensor rows, Tensor norms)");
   m.def(
       "_opaque_backward(Tensor d_output, Tensor query, Tensor key, "
       "Tensor value, Tensor? attn_mask, Tensor? bias, Tensor? coefficients, "
       "Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, Tensor output, "
       "Tensor rows, bool is_causal, float? scale, bool enable_gqa, "
-      "str activation, str causal_alignment, str path, bool[4] wanted) "
+      "str activation, str causal_alignment, str path, int[] window_size, "
+      "bool[4] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients)");
 
   m.def(
       "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? mask, "
       "Tensor? bias, Tensor? coefficients, str activation, float scale, "
-      "int causal, int path, float dropout_p, int seed, bool norms) "
+      "int causal, int path, float dropout_p, int seed, int[] window_size, "
+      "bool norms) "
       "-> (Tensor o, Tensor rows, Tensor norms)");
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
       "Tensor? mask, Tensor? bias, Tensor? coefficients, Tensor o, "
       "Tensor rows, str activation, float scale, int causal, int path, "
-      "float dropout_p, int seed, bool[5] wanted) "
+      "float dropout_p, int seed, int[] window_size, bool[5] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients, "
       "Tensor d_bias)");
 

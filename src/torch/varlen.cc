@@ -42,11 +42,12 @@ at::Tensor attention_varlen(const at::Tensor& q, const at::Tensor& k,
                             c10::string_view activation,
                             const c10::optional<at::Tensor>& coefficients,
                             c10::string_view causal_alignment,
-                            c10::string_view path) {
+                            c10::string_view path,
+                            at::IntArrayRef window_size) {
   const Call call = make_packed_call(
       q, k, v, {cu_seqlens_q, cu_seqlens_k},
       options_of({}, 0, is_causal, scale, /*enable_gqa=*/true, activation,
-                 coefficients, causal_alignment, path, {}));
+                 coefficients, causal_alignment, path, {}, window_size));
   return evaluate(call, false).o.squeeze(0).transpose(0, 1);
 }
 

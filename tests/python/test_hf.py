@@ -397,7 +397,11 @@ class TestFunction:
             (dict(s_aux=torch.ones(4)), "passes `s_aux`, attention sinks"),
             (dict(position_bias=torch.ones(1)), "passes `position_bias`"),
             (dict(indices=torch.ones(1)), "passes `indices`"),
-            (dict(sliding_window=6), "passes sliding_window 6 and 7 keys, but no mask"),
+            (
+                dict(sliding_window=6),
+                "passes sliding_window 6 with 5 rows and 7 keys, but no mask",
+            ),
+            (dict(sliding_window=0), "passes sliding_window 0, expected a number of"),
             (dict(cu_seq_lens_q=torch.tensor([0, 2, 7])), "passes 2 packed sequences"),
             (dict(mask=torch.ones(5, 7)), r"has shape \(5, 7\), expected \[B, 1 or H"),
         ],
@@ -417,6 +421,26 @@ class TestFunction:
             position_ids=torch.arange(5),
             use_cache=True,
         )
+        assert_equal(found, expected)
+
+    @pytest.mark.parametrize("is_causal", [False, True])
+    def test_sliding_window(self, is_causal):
+        """As many keys as it says, the row's own included."""
+        function = polyattn.hf.register("poly3", CUBE)
+        q, k, v = (random(2, 4, 9, 6, seed=seed) for seed in (1, 2, 3))
+        ahead = torch.arange(9) - torch.arange(9)[:, None]
+        seen = (ahead > -4) & (ahead < (1 if is_causal else 4))
+        module = torch.nn.Identity()
+        found, _ = function(
+            module, q, k, v, None, is_causal=is_causal, sliding_window=4
+        )
+        expected = reference.attention(q, k, v, CUBE, mask=seen).transpose(1, 2)
+        assert_equal(found, expected)
+        # A token that is generated with a cache, and the mask of a whole text.
+        found, _ = function(module, q[:, :, -1:], k, v, None, sliding_window=4)
+        last = reference.attention(q, k, v, CUBE, mask=seen & (ahead <= 0))
+        assert_equal(found, last[:, :, -1:].transpose(1, 2))
+        found, _ = function(module, q, k, v, seen[None, None], sliding_window=4)
         assert_equal(found, expected)
 
     def test_mask_of_another_kind(self):

@@ -80,6 +80,7 @@ TEST(DispatcherTest, GivesTheNorms) {
 // Plain tensors go around the inner ops; tensors of other kinds, and modes, see
 // them with the formula as text. Both ways lead to the same.
 TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
+  const std::vector<std::int64_t> no_window = {-1, -1};
   const Inputs in, own;
   const at::Tensor want = attention(
       in.q, in.k, in.v, Options().activation("x^3/sqrt(N)").scale(0.5));
@@ -98,6 +99,7 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                                                   std::int64_t{0},
                                                   0.0,
                                                   std::int64_t{0},
+                                                  no_window,
                                                   false});
   const at::Tensor o = got[0].toTensor();
   expect_same_bits("o", o, want);
@@ -123,6 +125,7 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                       std::int64_t{0},
                       0.0,
                       std::int64_t{0},
+                      no_window,
                       c10::List<bool>({true, true, true, false, false})});
   expect_same_bits("dq", gradients[0].toTensor(), in.q.grad());
   expect_same_bits("dk", gradients[1].toTensor(), in.k.grad());

@@ -67,9 +67,16 @@ struct AttentionOptions {
   // (polyattn/plan.h). Norms are computed on the dense path.
   TORCH_ARG(Path, path) = Path::kAuto;
 
+  // How many keys before and behind its own position a row may see; -1: all. On
+  // the dense path, whose time is then linear in N.
+  TORCH_ARG(Window, window) = {};
+
  public:
   AttentionOptions& causal(bool on) {
     return causal(on ? Causal::kFirst : Causal::kNone);
+  }
+  AttentionOptions& window(std::int64_t left, std::int64_t right) {
+    return window(Window{left, right});
   }
 };
 
