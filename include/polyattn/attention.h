@@ -22,6 +22,18 @@
 // then needs weights of one sign. It gives no statistics: a call that wants
 // them is dense.
 //
+// Decay (log_decay) fades what lies behind, for a polynomial under causality:
+//
+//   A_ij = fade_ij weight(s_ij) / divisor_i
+//   fade_ij = the product of the factors of the keys after j that row i sees
+//
+// Then n_i is the sum of fade_ij^2 over the keys that the row sees, so that
+// sqrt(N) does not fade the row as a whole, and `sum` adds up fade |weight|. A
+// factor of 0 is a reset: nothing before that key is seen from there on. A key
+// that the mask removes is gone with its factor. Such a call takes the linear
+// path, whatever its length; a short sequence is one chunk there, without
+// features. docs/linear.md derives it.
+//
 // Errors throw std::invalid_argument with a message that names the operation,
 // the argument and both values; nothing has been written then. Features may
 // overflow where scores do not: with Path::kAuto the call is then repeated on
@@ -75,6 +87,10 @@ struct AttentionInputs {
   // the longest sequence. Both are given, or neither.
   std::span<const std::int64_t> q_offsets = {};
   std::span<const std::int64_t> k_offsets = {};
+  // The logarithms of the factors of decay, none above 0 and -inf for a factor
+  // of 0: [B, G, M, 1] ([1, G, total, 1] if ragged), where a size of 1 is
+  // repeated.
+  std::optional<ConstTensor> log_decay = {};
 };
 
 // How the sums over keys are made. Both are exact; they differ in time and in
@@ -139,7 +155,8 @@ struct AttentionResults {
 
 struct AttentionBackwardInputs {
   ConstTensor d_o;  // [B, H, N, E]
-  ConstTensor o;    // as forward gave it; read only for softmax and /sum
+  // As forward gave it; read only for softmax, for /sum and for d_log_decay.
+  ConstTensor o;
   std::span<const RowState> rows;  // as forward gave it
 };
 
@@ -151,6 +168,9 @@ struct AttentionGradients {
   // As the bias, with a stride of 1 along the keys: the sum over all that share
   // an entry.
   std::optional<Tensor> d_bias = {};
+  // As log_decay, with a stride of 1 along the last dimension: the sum over all
+  // that share an entry. Zero where the factor is 0.
+  std::optional<Tensor> d_log_decay = {};
 };
 
 // Bytes of workspace for a call with this many workers. Any alignment will do.

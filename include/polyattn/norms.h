@@ -4,7 +4,8 @@
 //   sum_j w(s_ij)^2 = c_0 n_i + q_i . sum_j u(s_ij) k_j,  w(s)^2 = c_0 + s u(s)
 //
 // is attention with the polynomial u whose values are the keys. For w = s it is
-// trace((Q^T Q)(K^T K)).
+// trace((Q^T Q)(K^T K)). With decay the squares fade with twice the logarithms;
+// there what has no linear time is computed by the reference.
 #pragma once
 
 #include <span>

@@ -57,7 +57,7 @@ std::size_t linear_bytes(const Problem& problem, Direction direction,
     const int states = direction == Direction::kForward ? 1 : 2;
     const LinearPlan plan = plan_linear(problem, strip, states);
     const std::size_t dense =
-        problem.causal == Causal::kNone
+        problem.causal == Causal::kNone || problem.decays()
             ? 0
             : dense_chunk_bytes<T>(problem, plan, strip, states > 1);
     Arena arena(nullptr);
@@ -72,6 +72,7 @@ std::size_t bytes_of(const Problem& problem, Path path, Direction direction,
                      int workers) {
   if (path == Path::kDense) return dense_bytes(problem, direction, workers);
   const std::size_t linear = linear_bytes(problem, direction, workers);
+  if (problem.decays()) return linear;
   return problem.path == Path::kLinear && direction == Direction::kBackward
              ? linear
              : std::max(linear, dense_bytes(problem, direction, workers));
@@ -95,6 +96,12 @@ bool goes_dense(const char* op, const Problem& p,
   if (!given || !all_finite(p.in.q) || !all_finite(p.in.k) ||
       !all_finite(p.in.v))
     return false;
+  if (p.decays())
+    throw std::overflow_error(
+        "[" + std::string(op) + "] features of " + p.activation.to_string() +
+        " overflow " + name_of(p.compute) +
+        ", and with decay there is no dense path; compute in f64, or make q "
+        "and k smaller");
   if (p.path == Path::kLinear)
     throw std::overflow_error(
         "[" + std::string(op) + "] features of " + p.activation.to_string() +
@@ -111,6 +118,10 @@ Path forward_with(const AttentionInputs& inputs, const AttentionConfig& config,
                   const GetWorkspace& workspace) {
   const Problem problem = check_problem(kForward, inputs, config);
   check_results(kForward, problem, results);
+  if (problem.decays() && !results.stats.empty())
+    throw std::invalid_argument(
+        "[" + std::string(kForward) +
+        "] log_decay together with stats; attention_norms gives the norms");
   const Path path = choose_path(kForward, problem, Direction::kForward);
   std::byte* memory = workspace(
       bytes_of(problem, path, Direction::kForward, parallel.workers()));

@@ -57,10 +57,22 @@ std::int64_t chunk_of(const Problem& p, std::int64_t features) {
   constexpr std::int64_t kMost = 6 * kStripTokens;
   std::int64_t chunk =
       p.causal != Causal::kNone && features < 512 ? 2 * kStripTokens : kMost;
+  const std::int64_t longest = std::max<std::int64_t>({p.n, p.m, 1});
+  // With decay there is no dense path: where it would be the faster one, the
+  // sequence is a single chunk.
+  constexpr std::int64_t kMostWhole = 16384;
+  if (p.decays() && longest <= std::min(2 * features, kMostWhole))
+    chunk = longest;
   if (p.chunk > 0) chunk = p.chunk;
-  const std::int64_t longest =
-      ceil_div(std::max<std::int64_t>({p.n, p.m, 1}), kStripTokens);
-  return std::min(ceil_div(chunk, kStripTokens), longest) * kStripTokens;
+  return std::min(ceil_div(chunk, kStripTokens),
+                  ceil_div(longest, kStripTokens)) *
+         kStripTokens;
+}
+
+// Nothing goes through a state then.
+bool is_one_chunk(const Problem& p, const LinearPlan& plan) {
+  return p.decays() && p.causal != Causal::kNone &&
+         std::max(p.n, p.m) <= plan.chunk;
 }
 
 }  // namespace
@@ -119,6 +131,7 @@ LinearPlan plan_linear(const Problem& p, int panel, int states) {
   plan.width = state_width(plan.columns);
   plan.sum_sign = sum ? constant_sign(p.activation) : 1;
   plan.chunk = chunk_of(p, plan.features);
+  if (is_one_chunk(p, plan)) plan.features = 0;
   const std::int64_t longest = std::max<std::int64_t>(std::max(p.n, p.m), 1);
   plan.round = p.causal == Causal::kNone
                    ? 1

@@ -18,6 +18,8 @@
 
 namespace polyattn {
 
+// Keys whose weights are made together inside a chunk of a call with decay.
+inline constexpr std::int64_t kFadedKeys = 96;
 // Tokens whose features are made together where they meet a state: a multiple
 // of all vectors and of the rows of all tiles.
 inline constexpr std::int64_t kStripTokens = 48;
@@ -98,6 +100,8 @@ struct LinearScratch {
         strip_d(arena.take<T>(plan.columns * kStripTokens)),
         strip_o(arena.take<T>(kStripTokens * row_width)),
         rows(arena.take<T>(kStripTokens * row_width)),
+        since(arena.take<T>(p.decays() ? plan.chunk : 0)),
+        until(arena.take<T>(p.decays() ? plan.chunk : 0)),
         keep(arena.take<std::uint8_t>(plan.chunk)) {}
 
   std::int64_t row_width;
@@ -110,6 +114,8 @@ struct LinearScratch {
   T* strip_d;          // [columns, kStripTokens]
   T* strip_o;          // [kStripTokens, row_width]
   T* rows;             // [kStripTokens, row_width]: on their way in or out
+  T* since;            // [chunk]: decay from before the chunk to each time
+  T* until;            // [chunk]: decay from each key to the end of the chunk
   std::uint8_t* keep;  // [chunk]: zero where a mask removes the key
 };
 
@@ -130,6 +136,60 @@ struct ChunkScratch {
   std::byte* dense;
 };
 
+// With decay: the same (kernels/linear/faded-inl.h).
+template <typename T>
+struct FadedScratch {
+  FadedScratch(Arena& arena, const Problem& p, const LinearPlan& plan)
+      : k_width(state_width(p.d)),
+        k(arena.take<T>(plan.chunk * k_width)),
+        v(arena.take<T>(plan.chunk * plan.width)),
+        dk(arena.take<T>(plan.chunk * k_width)),
+        sums(arena.take<T>(plan.chunk * plan.width)),
+        q(arena.take<T>(kStripTokens * k_width)),
+        weights(arena.take<T>(kFadedKeys * kStripTokens)),
+        grads(arena.take<T>(kFadedKeys * kStripTokens)),
+        table(arena.take<T>(kStripTokens * kStripTokens)),
+        by_query(arena.take<T>(kStripTokens)),
+        by_key(arena.take<T>(plan.chunk)) {}
+
+  std::int64_t k_width;
+  T* k;         // [chunk, k_width]
+  T* v;         // [chunk, width]
+  T* dk;        // [chunk, k_width]
+  T* sums;      // [chunk, width]: of queries, or gradients by values
+  T* q;         // [kStripTokens, k_width]
+  T* weights;   // [kFadedKeys, kStripTokens]
+  T* grads;     // [kFadedKeys, kStripTokens]
+  T* table;     // [kStripTokens, kStripTokens]: fades of the last keys
+  T* by_query;  // [kStripTokens]: those of all others are a product of a
+  T* by_key;    // [chunk]           factor of the query and one of the key
+};
+
+// With decay, for a whole call. Numbers of keys are [B, G, M], those of rows
+// [B, H, N] ([1, G, total] and [1, H, total] if ragged).
+struct DecayStorage {
+  DecayStorage(Arena& arena, const Problem& p, bool backward)
+      : key_heads(p.kv_heads),
+        key_rows(p.in.k.size[2]),
+        keys(p.decays() ? p.in.k.size[0] * key_heads * key_rows : 0),
+        factor(arena.take<double>(keys)),
+        n(arena.take<double>(keys)),
+        pull(arena.take<double>(backward ? keys : 0)),
+        row_pull(arena.take<double>(
+            backward && p.decays() ? p.in.q.size[0] * p.heads * p.in.q.size[2]
+                                   : 0)) {}
+
+  std::int64_t index(const Sequence& s, std::int64_t g, std::int64_t j) const {
+    return (s.batch * key_heads + g) * key_rows + s.k_begin + j;
+  }
+
+  std::int64_t key_heads, key_rows, keys;
+  double* factor;    // what the weights of all keys before are multiplied by
+  double* n;         // of a row whose last key this is
+  double* pull;      // v . dv of the key; then the gradient of log factor
+  double* row_pull;  // o . do of the row
+};
+
 // The workspace of a call.
 template <typename T>
 struct LinearStorage {
@@ -139,7 +199,8 @@ struct LinearStorage {
         members(p.kv_heads > 0 ? p.heads / p.kv_heads : 0),
         dense_bytes(chunk_bytes),
         state(arena.take<T>(plan.slots * states * plan.state())),
-        seen(arena.take<std::int64_t>(plan.slots * (plan.round + 1))) {
+        seen(arena.take<std::int64_t>(plan.slots * (plan.round + 1))),
+        decay(arena, p, states > 1) {
     part = plan.round_tokens() * (plan.width + (states > 1 ? p.d : 0));
     parts = arena.take<T>(p.causal == Causal::kNone
                               ? 0
@@ -147,8 +208,11 @@ struct LinearStorage {
                                     std::max<std::int64_t>(members, 1) * part);
     Arena measure(nullptr);
     LinearScratch<T>(measure, p, plan);
-    if (p.causal != Causal::kNone)
+    if (p.decays()) {
+      FadedScratch<T>(measure, p, plan);
+    } else if (p.causal != Causal::kNone) {
       ChunkScratch<T>(measure, p, plan, dense_bytes);
+    }
     room_bytes = static_cast<std::int64_t>(measure.used());
     rooms = arena.take<std::byte>(room_bytes * workers);
   }
@@ -167,6 +231,7 @@ struct LinearStorage {
   std::size_t dense_bytes;
   T* state;
   std::int64_t* seen;  // [slots, round + 1]: keys seen before each chunk
+  DecayStorage decay;
   std::int64_t part;
   T* parts;
   std::int64_t room_bytes;

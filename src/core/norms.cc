@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "core/decay.h"
 #include "core/linear_plan.h"
 #include "core/planner.h"
 #include "core/problem.h"
 #include "core/workspace.h"
+#include "polyattn/reference.h"
 
 namespace polyattn {
 namespace {
@@ -97,18 +99,17 @@ class LinearNorms {
     if (needs_f64(config.activation)) config_.compute = DType::kF64;
     rows_.resize(static_cast<std::size_t>(in_.q.size[0] * in_.q.size[1] *
                                           in_.q.size[2]));
-    counts_.assign(rows_.size(), 0);
     o_.resize(rows_.size() * static_cast<std::size_t>(p.d) *
               size_of(config_.compute));
-    count_rows();
   }
 
   void run(std::span<AttentionNormsSq> norms) {
     const RowPolynomials sums = polynomials_of(config_.activation);
-    const std::vector<double> weight = row_sums(sums.weight);
-    const std::vector<double> weight_sq = row_sums(sums.weight_sq);
-    const std::vector<double> slope_sq = row_sums(sums.derivative_sq);
-    const std::vector<double> mixed = row_sums(sums.derivative_sq_weight);
+    counts_ = count_rows(2);
+    const std::vector<double> weight = row_sums(sums.weight, 1);
+    const std::vector<double> weight_sq = row_sums(sums.weight_sq, 2);
+    const std::vector<double> slope_sq = row_sums(sums.derivative_sq, 2);
+    const std::vector<double> mixed = row_sums(sums.derivative_sq_weight, 3);
     for (std::int64_t b = 0; b < p_.batch; ++b) {
       for (std::int64_t h = 0; h < p_.heads; ++h) {
         AttentionNormsSq total;
@@ -123,13 +124,34 @@ class LinearNorms {
   }
 
  private:
-  // The rows' own numbers of keys, by way of their divisor.
-  void count_rows() {
+  // Sums of fade^power over the keys of each row, by way of their divisor, for
+  // which fade^2 is added up.
+  std::vector<double> count_rows(int power) {
     AttentionConfig config = config_;
     config.activation = Activation::parse("1/N");
+    fade(0.5 * power);
     forward(config);
+    std::vector<double> counts(rows_.size());
     for (std::size_t r = 0; r < rows_.size(); ++r)
-      counts_[r] = rows_[r].scale == 0 ? 0 : std::round(1 / rows_[r].scale);
+      counts[r] = rows_[r].scale == 0 ? 0 : 1 / rows_[r].scale;
+    if (!p_.decays())
+      for (double& count : counts) count = std::round(count);
+    return counts;
+  }
+
+  // Lets the weights fade with so many times the logarithms.
+  void fade(double times) {
+    if (!p_.decays()) return;
+    const ConstTensor& from = *p_.in.log_decay;
+    const Extents& size = from.size;
+    log_decay_.clear();
+    for (std::int64_t b = 0; b < size[0]; ++b)
+      for (std::int64_t g = 0; g < size[1]; ++g)
+        for (std::int64_t j = 0; j < size[2]; ++j)
+          log_decay_.push_back(times *
+                               load_element(from.data, from.dtype,
+                                            row_offset(from.stride, b, g, j)));
+    in_.log_decay = view(log_decay_.data(), size);
   }
 
   void forward(const AttentionConfig& config) {
@@ -141,14 +163,17 @@ class LinearNorms {
     attention_forward(in_, config, results, room.span(), parallel_);
   }
 
-  // Sums of p(s_ij) over the keys j that row i sees.
-  std::vector<double> row_sums(const Coefficients& p) {
-    std::vector<double> sums(p.empty() ? 0 : rows_.size());
-    for (std::size_t r = 0; r < sums.size(); ++r) sums[r] = p[0] * counts_[r];
+  // Sums of fade_ij^power p(s_ij) over the keys j that row i sees.
+  std::vector<double> row_sums(const Coefficients& p, int power) {
+    if (p.empty()) return {};
+    std::vector<double> sums =
+        p_.decays() && power != 2 ? count_rows(power) : counts_;
+    for (double& sum : sums) sum *= p[0];
     const std::optional<Activation> rest = rest_of(p);
     if (!rest) return sums;
     AttentionConfig config = config_;
     config.activation = *rest;
+    fade(power);
     forward(config);
     for (std::int64_t b = 0; b < in_.q.size[0]; ++b)
       for (std::int64_t h = 0; h < p_.heads; ++h)
@@ -187,7 +212,8 @@ class LinearNorms {
   AttentionConfig config_;
   Parallel& parallel_;
   std::vector<RowState> rows_;
-  std::vector<double> counts_;
+  std::vector<double> counts_;     // n
+  std::vector<double> log_decay_;  // as log_decay, times a power
   std::vector<std::byte> o_;
 };
 
@@ -225,6 +251,7 @@ bool linear_is_faster(const Problem& p) {
 }
 
 bool goes_linear(const Problem& p) {
+  if (p.decays()) return true;
   const Path path = p.path == Path::kAuto ? path_of_environment() : p.path;
   return path == Path::kAuto ? linear_is_faster(p) : path == Path::kLinear;
 }
@@ -234,16 +261,20 @@ void dense_norms(const Problem& p, AttentionInputs in, AttentionConfig config,
   // Values of one column are enough: the first of the keys.
   in.v = in.k;
   in.v.size[3] = std::min<std::int64_t>(p.d, 1);
-  config.path = Path::kDense;
+  if (!p.decays()) config.path = Path::kDense;
   const Extents size = {in.q.size[0], in.q.size[1], in.q.size[2], in.v.size[3]};
   std::vector<std::byte> o(static_cast<std::size_t>(element_count(size)) *
                            size_of(config.compute));
   std::vector<AttentionStats> stats(norms.size());
-  const Workspace room(
-      attention_forward_workspace(in, config, parallel.workers()));
-  attention_forward(in, config,
-                    {view(o.data(), config.compute, size), {}, stats},
-                    room.span(), parallel);
+  const AttentionResults results = {
+      view(o.data(), config.compute, size), {}, stats};
+  if (p.decays()) {
+    reference_forward(in, config, results);
+  } else {
+    const Workspace room(
+        attention_forward_workspace(in, config, parallel.workers()));
+    attention_forward(in, config, results, room.span(), parallel);
+  }
   for (std::size_t i = 0; i < norms.size(); ++i)
     norms[i] = {stats[i].weight_sq, stats[i].jacobian_sq};
 }
@@ -256,6 +287,7 @@ Path attention_norms(const AttentionInputs& inputs,
   AttentionInputs in = inputs;
   in.v = in.k;
   const Problem p = check_problem(kNorms, in, config);
+  check_decay_values(kNorms, p);
   if (std::ssize(norms) != p.batch * p.heads)
     throw std::invalid_argument("[" + std::string(kNorms) + "] " +
                                 std::to_string(norms.size()) + " norms for " +

@@ -187,6 +187,11 @@ double predict_linear(const Problem& p, Direction direction,
 }
 
 Path choose_path(const char* op, const Problem& p, Direction direction) {
+  if (p.decays()) {
+    const std::string obstacle = linear_obstacle(p);
+    if (!obstacle.empty()) refuse(op, obstacle);
+    return Path::kLinear;
+  }
   if (p.path == Path::kDense) return Path::kDense;
   const std::string obstacle = linear_obstacle(p);
   if (p.path == Path::kLinear) {
@@ -224,7 +229,10 @@ PathEstimate estimate_paths(const AttentionInputs& inputs,
   result.features = count_features(p.activation, p.d);
   result.state_bytes = state_bytes(p, direction);
   result.linear_seconds = predict_linear(p, direction, cost);
-  if (p.path != Path::kAuto) {
+  if (p.decays()) {
+    result.reason =
+        "a call with decay always takes it; a short sequence is one chunk";
+  } else if (p.path != Path::kAuto) {
     result.reason = "the path was asked for";
   } else if (path_of_environment() != Path::kAuto) {
     result.reason = "POLYATTN_PLAN asks for it";

@@ -8,7 +8,10 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <vector>
+
+#include "core/decay.h"
 
 namespace polyattn {
 namespace {
@@ -298,6 +301,30 @@ void check_extras(const Checker& check, const Problem& p) {
     check.addressable({"mask", *p.in.mask});
     check.broadcasts_to({"mask", *p.in.mask}, full);
   }
+  if (!p.decays()) return;
+  const Extents& k = p.in.k.size;
+  check.dense_rows({"log_decay", *p.in.log_decay});
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::int64_t size = p.in.log_decay->size[i];
+    check.require(size == 1 || (i < 3 && size == k[i]), "log_decay size[", i,
+                  "] ", size, " is neither 1 nor ", i < 3 ? k[i] : 1);
+  }
+}
+
+// What goes together with decay.
+void check_decay(const Checker& check, const Problem& p) {
+  if (!p.decays()) return;
+  const Activation& a = p.activation;
+  check.require(a.kind == ActivationKind::kPolynomial,
+                "log_decay is for polynomials, and ", a.to_string(),
+                " is none");
+  check.require(p.causal != Causal::kNone,
+                "log_decay without causality: causal is none");
+  check.require(!p.in.bias, "log_decay together with a bias");
+  check.require(p.dropout.p == 0, "log_decay together with dropout p ",
+                p.dropout.p);
+  check.require(p.path != Path::kDense,
+                "log_decay has no dense path: path is dense");
 }
 
 Extents output_size(const Problem& p) {
@@ -339,6 +366,7 @@ Problem check_problem(const char* op, const AttentionInputs& inputs,
   p.scale = config.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   check_counts(check, p);
   check_extras(check, p);
+  check_decay(check, p);
   return p;
 }
 
@@ -355,6 +383,7 @@ void check_results(const char* op, const Problem& problem,
     check.equal("stats length", std::ssize(results.stats), "B * H",
                 problem.batch * problem.heads);
   }
+  check_decay_values(op, problem);
 }
 
 void check_backward(const char* op, const Problem& problem,
@@ -362,7 +391,7 @@ void check_backward(const char* op, const Problem& problem,
                     const AttentionGradients& gradients) {
   const Checker check(op);
   check_like_output(check, problem, {"d_o", backward.d_o});
-  if (problem.activation.divisor == Divisor::kSum) {
+  if (problem.activation.divisor == Divisor::kSum || gradients.d_log_decay) {
     check_like_output(check, problem, {"o", backward.o});
   }
   check.equal("rows length", std::ssize(backward.rows), "B * H * N",
@@ -370,9 +399,16 @@ void check_backward(const char* op, const Problem& problem,
   check_gradient(op, "dq", problem.in.q, gradients.dq);
   check_gradient(op, "dk", problem.in.k, gradients.dk);
   check_gradient(op, "dv", problem.in.v, gradients.dv);
-  if (!gradients.d_bias) return;
-  check.require(problem.in.bias.has_value(), "d_bias without a bias");
-  check_gradient(op, "d_bias", *problem.in.bias, gradients.d_bias);
+  check.require(problem.in.bias.has_value() || !gradients.d_bias,
+                "d_bias without a bias");
+  if (gradients.d_bias)
+    check_gradient(op, "d_bias", *problem.in.bias, gradients.d_bias);
+  check.require(problem.decays() || !gradients.d_log_decay,
+                "d_log_decay without log_decay");
+  if (gradients.d_log_decay)
+    check_gradient(op, "d_log_decay", *problem.in.log_decay,
+                   gradients.d_log_decay);
+  check_decay_values(op, problem);
 }
 
 void check_gradient(const char* op, const char* name, const ConstTensor& like,

@@ -45,6 +45,7 @@ struct Problem {
   // n and m are those of the longest sequence.
   std::int64_t batch = 0, heads = 0, kv_heads = 0, n = 0, m = 0, d = 0, e = 0;
 
+  bool decays() const { return in.log_decay.has_value(); }
   bool ragged() const { return !in.q_offsets.empty(); }
 
   Sequence sequence(std::int64_t b) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/decay.h"
 #include "core/dropout.h"
 #include "core/problem.h"
 
@@ -22,8 +23,10 @@ struct Row {
   std::vector<double> score;
   std::vector<double> weight;     // before the divisor
   std::vector<double> attention;  // A_ij
-  std::vector<double> slope;      // derivative of the weight / divisor
+  std::vector<double> slope;      // derivative of A_ij by its score alone
+  std::vector<double> fade;       // of decay; 1 without
   std::vector<double> kept;       // what dropout multiplies A_ij by
+  double n = 0;                   // N of a formula
   RowState state;
 };
 
@@ -82,25 +85,42 @@ void find_scores(const Problem& p, Place at, Row& row) {
   }
 }
 
+// fade_ij: the product of the factors of the keys after j that the row sees.
+void find_fades(const Problem& p, Place at, Row& row) {
+  row.fade.assign(row.key.size(), 1);
+  row.n = static_cast<double>(row.key.size());
+  if (!p.decays()) return;
+  const Sequence s = p.sequence(at.b);
+  const std::int64_t g = p.kv_head(at.h);
+  double log_fade = 0;
+  row.n = 0;
+  for (std::size_t x = row.key.size(); x-- > 0;) {
+    row.fade[x] = std::exp(log_fade);
+    row.n += row.fade[x] * row.fade[x];
+    log_fade += log_decay_at(p, s, g, row.key[x]);
+  }
+}
+
 double shift_of(const Activation& activation, const Row& row) {
   if (activation.kind == ActivationKind::kSoftmax) {
     return *std::max_element(row.score.begin(), row.score.end());
   }
-  const auto n = static_cast<double>(row.key.size());
-  return activation.log_n_bias ? std::log(n) : 0;
+  return activation.log_n_bias ? std::log(row.n) : 0;
 }
 
 double scale_of(const Activation& activation, const Row& row) {
   if (activation.divisor != Divisor::kSum) {
-    return activation.row_scale(static_cast<double>(row.key.size()));
+    return activation.row_scale(row.n);
   }
   double sum = 0;
-  for (const double w : row.weight) sum += std::fabs(w);
+  for (std::size_t j = 0; j < row.key.size(); ++j)
+    sum += row.fade[j] * std::fabs(row.weight[j]);
   return sum == 0 ? 0 : 1 / sum;
 }
 
 void find_row(const Problem& p, Place at, Row& row) {
   find_scores(p, at, row);
+  find_fades(p, at, row);
   row.weight.clear();
   row.attention.clear();
   row.slope.clear();
@@ -115,8 +135,9 @@ void find_row(const Problem& p, Place at, Row& row) {
   row.state.scale = scale_of(p.activation, row);
   for (std::size_t j = 0; j < row.key.size(); ++j) {
     const double x = row.score[j] - row.state.shift;
-    row.attention.push_back(row.state.scale * row.weight[j]);
-    row.slope.push_back(row.state.scale * p.activation.weight_derivative(x, 1));
+    const double scale = row.state.scale * row.fade[j];
+    row.attention.push_back(scale * row.weight[j]);
+    row.slope.push_back(scale * p.activation.weight_derivative(x, 1));
     const bool dropped =
         p.dropout.p > 0 && is_dropped(p.dropout, at.b, at.h, at.i, row.key[j]);
     row.kept.push_back(dropped ? 0 : kept_factor(p.dropout));
@@ -210,21 +231,52 @@ struct Sum {
   std::vector<double> value;
 };
 
-// dL/ds of the row from dL/dA.
-std::vector<double> score_gradient(const Activation& activation, const Row& row,
-                                   const std::vector<double>& d_a) {
+// What `sum` takes from the gradient of each weight.
+double pull_of_sum(const Activation& activation, const Row& row,
+                   const std::vector<double>& d_a) {
   double mean = 0;
   if (activation.divisor == Divisor::kSum) {
     for (std::size_t j = 0; j < d_a.size(); ++j) {
       mean += row.attention[j] * d_a[j];
     }
   }
+  return mean;
+}
+
+// dL/ds of the row from dL/dA.
+std::vector<double> score_gradient(const Activation& activation, const Row& row,
+                                   const std::vector<double>& d_a) {
+  const double mean = pull_of_sum(activation, row, d_a);
   std::vector<double> d_s(d_a.size());
   for (std::size_t j = 0; j < d_a.size(); ++j) {
     const double sign = (row.weight[j] > 0) - (row.weight[j] < 0);
     d_s[j] = row.slope[j] * (d_a[j] - sign * mean);
   }
   return d_s;
+}
+
+// Adds dL/d(log factor) of the row's keys: fade_ij holds the factors of all
+// keys after j, and n is the sum of fade^2.
+void add_decay_gradient(const Problem& p, Place at, const Row& row,
+                        const std::vector<double>& d_a, Sum& d_log_decay) {
+  const Sequence s = p.sequence(at.b);
+  const double mean = pull_of_sum(p.activation, row, d_a);
+  double d_n = 0;
+  for (std::size_t x = 0; x < row.key.size(); ++x)
+    d_n += row_scale_slope(p.activation, row.n) * row.attention[x] * d_a[x];
+  double before = 0;  // fade dL/dfade of the keys so far
+  for (std::size_t x = 0; x < row.key.size(); ++x) {
+    const std::int64_t j = row.key[x];
+    const std::int64_t offset =
+        broadcast_offset(d_log_decay.size, d_log_decay.stride, s.batch,
+                         p.kv_head(at.h), s.k_begin + j, 0);
+    const double log_factor = log_decay_at(p, s, p.kv_head(at.h), j);
+    if (std::isfinite(log_factor))
+      d_log_decay.value[static_cast<std::size_t>(offset)] += before;
+    const double sign = (row.weight[x] > 0) - (row.weight[x] < 0);
+    before += row.attention[x] * (d_a[x] - sign * mean) +
+              2 * d_n * row.fade[x] * row.fade[x];
+  }
 }
 
 }  // namespace
@@ -261,6 +313,7 @@ void reference_backward(const AttentionInputs& inputs,
                  gradients);
   Sum dq(inputs.q.size), dk(inputs.k.size), dv(inputs.v.size);
   Sum d_bias(inputs.bias ? inputs.bias->size : Extents{});
+  Sum d_log_decay(inputs.log_decay ? inputs.log_decay->size : Extents{});
   for_each_row(p, [&](Place at, const Row& row) {
     const std::int64_t q_row = query_offset(p, inputs.q.stride, at);
     const std::int64_t d_o_row = query_offset(p, d_o.stride, at);
@@ -270,6 +323,7 @@ void reference_backward(const AttentionInputs& inputs,
       d_a.push_back(row.kept[x] * dot(d_o, d_o_row, inputs.v, v));
     }
     const std::vector<double> d_s = score_gradient(p.activation, row, d_a);
+    if (p.decays()) add_decay_gradient(p, at, row, d_a, d_log_decay);
     for (std::size_t x = 0; x < row.key.size(); ++x) {
       const std::int64_t j = row.key[x];
       dq.add(query_offset(p, dq.stride, at), p.scale * d_s[x], inputs.k,
@@ -289,6 +343,7 @@ void reference_backward(const AttentionInputs& inputs,
   dk.store(gradients.dk);
   dv.store(gradients.dv);
   d_bias.store(gradients.d_bias);
+  d_log_decay.store(gradients.d_log_decay);
 }
 
 }  // namespace polyattn

@@ -43,6 +43,8 @@ inline void expect_all_near(const Outputs& a, const Outputs& b,
   expect_near("dk", a.dk, b.dk, a_bound.dk, b_bound.dk);
   expect_near("dv", a.dv, b.dv, a_bound.dv, b_bound.dv);
   expect_near("d_bias", a.d_bias, b.d_bias, a_bound.d_bias, b_bound.d_bias);
+  expect_near("d_log_decay", a.d_log_decay, b.d_log_decay, a_bound.d_log_decay,
+              b_bound.d_log_decay);
 }
 
 inline void expect_gradients(const Outputs& got, const Outputs& want,
@@ -51,10 +53,13 @@ inline void expect_gradients(const Outputs& got, const Outputs& want,
   expect_within("dk", got.dk, want.dk, bound.dk);
   expect_within("dv", got.dv, want.dv, bound.dv);
   expect_within("d_bias", got.d_bias, want.d_bias, bound.d_bias);
+  expect_within("d_log_decay", got.d_log_decay, want.d_log_decay,
+                bound.d_log_decay);
   EXPECT_TRUE(got.dq.padding_untouched());
   EXPECT_TRUE(got.dk.padding_untouched());
   EXPECT_TRUE(got.dv.padding_untouched());
   EXPECT_TRUE(got.d_bias.padding_untouched());
+  EXPECT_TRUE(got.d_log_decay.padding_untouched());
 }
 
 inline void expect_all_within(const Outputs& got, const Outputs& want,
@@ -81,6 +86,7 @@ inline void expect_same_gradients(const Outputs& a, const Outputs& b) {
   EXPECT_TRUE(same_bits(a.dk, b.dk)) << "dk";
   EXPECT_TRUE(same_bits(a.dv, b.dv)) << "dv";
   EXPECT_TRUE(same_bits(a.d_bias, b.d_bias)) << "d_bias";
+  EXPECT_TRUE(same_bits(a.d_log_decay, b.d_log_decay)) << "d_log_decay";
 }
 
 inline void expect_same_bits(const Outputs& a, const Outputs& b) {
@@ -94,7 +100,8 @@ inline void expect_same_bits(const Outputs& a, const Outputs& b) {
 inline void expect_every_subset(const Instance& instance, DType storage,
                                 const Outputs& all) {
   const Outputs fresh = instance.outputs(storage);
-  for (int wanted = 0; wanted < 16; ++wanted) {
+  const int count = all.d_log_decay.bytes.empty() ? 16 : 32;
+  for (int wanted = 0; wanted < count; ++wanted) {
     SCOPED_TRACE(wanted);
     SerialParallel serial;
     Outputs out = instance.outputs(storage);
@@ -103,11 +110,14 @@ inline void expect_every_subset(const Instance& instance, DType storage,
     if (!(wanted & 2)) gradients.dk.reset();
     if (!(wanted & 4)) gradients.dv.reset();
     if (!(wanted & 8)) gradients.d_bias.reset();
+    if (!(wanted & 16)) gradients.d_log_decay.reset();
     run_backward(instance, all, gradients, serial);
     EXPECT_EQ(out.dq.bytes, (wanted & 1 ? all : fresh).dq.bytes);
     EXPECT_EQ(out.dk.bytes, (wanted & 2 ? all : fresh).dk.bytes);
     EXPECT_EQ(out.dv.bytes, (wanted & 4 ? all : fresh).dv.bytes);
     EXPECT_EQ(out.d_bias.bytes, (wanted & 8 ? all : fresh).d_bias.bytes);
+    EXPECT_EQ(out.d_log_decay.bytes,
+              (wanted & 16 ? all : fresh).d_log_decay.bytes);
   }
 }
 

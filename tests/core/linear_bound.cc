@@ -35,6 +35,9 @@
 //   dense    Inside a chunk of a causal call: p (D + 4) for the power of a
 //            score, 2 p + 1 for Horner's rule, E + 6 for the gradient by it.
 //            A pair of a query and a key is either here or in the state.
+//   decay    A fade meets at most 6 roundings, of its factors in f32 and of the
+//            products with them, and one for each chunk of at least 48 keys.
+//            In double its logarithms and factors are as many as the keys.
 //   ends     Parts of groups (at most 8), the sums of a chunk times and over
 //            their own row scale, the row scale: 24 are above these.
 // The reference rounds too, in double: at most p (D + 4) + 2 p, and an addition
@@ -49,6 +52,8 @@
 // sign of a weight is taken as sure: the polynomials under `sum` in the tests
 // vanish at 0 alone, where the derivative vanishes with its errors.
 //
+// The gradient of log_decay, by decay_bound.h, from the bounds of o and dv.
+//
 // Underflow: an operation may lose 2^-149 (2^-1074) and what is lost meets at
 // most all factors that come after. Factors below 1 taken as 1, that is far
 // below anything else as long as inputs are near 1.
@@ -60,6 +65,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/decay_bound.h"
 #include "core/problem.h"
 
 namespace polyattn::test {
@@ -131,6 +137,10 @@ struct Counts {
                std::max({features + 1, e + 2 + places + d, e + 6 + dense});
     reference = dense + e + std::max(keys, queries) + 4;
     dot = e + 4 + 2 * in;
+    if (!p.decays()) return;
+    forward += 6 + keys / 48;
+    backward += 12 + std::max(keys, queries) / 48;
+    reference += 4 * keys + sum_of_logs(p);
   }
   double features = 0, forward = 0, backward = 0, reference = 0;
   double dot = 0;  // of o and d_o
@@ -157,6 +167,7 @@ class LinearBounds {
                .scale = std::fabs(p_.scale),
                .causal = p_.causal,
                .compute = DType::kF64};
+    if (p_.decays()) config_.path = Path::kAuto;
     config_.activation.divisor = Divisor::kOne;
     for (double& c : config_.activation.coefficient) c = std::fabs(c);
     reference_gamma_ = gamma(count_.reference, kReferenceUnit);
@@ -174,6 +185,15 @@ class LinearBounds {
     Buffer dv(DType::kF64, v_.tensor.size, v_.tensor.stride);
     reference_backward(inputs_, config_, t_.tensor,
                        {bound_.dq.tensor, bound_.dk.tensor, dv.tensor});
+    if (p_.decays())
+      bound_decay({.problem = p_,
+                   .d_o = d_o_,
+                   .want = want_,
+                   .dv_error = dv.tensor,
+                   .u = u_,
+                   .lost = underflow_ * reach(t_),
+                   .storage = storage_},
+                  bound_);
     const double lost = underflow_ * static_cast<double>(p_.e + 1) * reach(t_);
     finish(bound_.dq, want_.dq, lost, bound_.dq);
     finish(bound_.dk, want_.dk, lost, bound_.dk);
@@ -214,7 +234,8 @@ class LinearBounds {
     const double c = want_.rows[row].scale;
     const double rho = scale_error(c, at(sums_.tensor, column(p_.e)));
     if (rho == kInf) return give_up(x, row);
-    bound_.rows[row] = {0, c * (rho + 0x1p-50)};
+    const double by_n = p_.decays() ? static_cast<double>(p_.m) * 0x1p-50 : 0;
+    bound_.rows[row] = {0, c * (rho + by_n + 0x1p-50)};
     double last = 0, last_error = 0;
     for (std::int64_t e = 0; e < p_.e; ++e) {
       const double o = at(want_.o.tensor, column(e));

@@ -86,6 +86,30 @@ TEST(Norms, OfRaggedBatchesAndEmptyOnes) {
       Case{.n = 5, .m = 0, .formula = "x/N", .compute = DType::kF64});
 }
 
+// The squares fade twice as fast. A short sequence is one chunk, and a degree
+// whose square has none goes by the reference.
+TEST(Norms, OfWeightsThatDecay) {
+  for (const char* formula : {"x/sqrt(N)", "x^3/N", "1 + x + x^2/2", "x^2/sum",
+                              "(1 + x + x^2)/sum", "x^6/sqrt(N)"}) {
+    for (const std::int64_t chunk : {0, 48}) {
+      Case c{.batch = 2, .heads = 4, .kv_heads = 2};
+      c.n = 60, c.m = 101, c.d = 4, c.e = 3, c.chunk = chunk;
+      c.formula = formula, c.causal = Causal::kLast;
+      c.dtype = c.compute = DType::kF64, c.path = Path::kAuto;
+      c.decay = chunk == 0 ? Decay::kGates : Decay::kHeads;
+      c.mask = chunk == 0 ? Extra::kPadding : Extra::kAbsent;
+      SCOPED_TRACE(::testing::PrintToString(c));
+      const Instance instance(c);
+      const Outputs want = instance.reference();
+      const auto got = norms_of(instance, Path::kAuto);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_NEAR(got[i].weight / want.stats[i].weight_sq, 1, 1e-9);
+        EXPECT_NEAR(got[i].jacobian / want.stats[i].jacobian_sq, 1, 1e-9);
+      }
+    }
+  }
+}
+
 // trace((Q^T Q)(K^T K)).
 TEST(Norms, OfTheIdentityAreATrace) {
   Case c{.n = 300, .m = 200, .d = 5, .formula = "x", .compute = DType::kF64};

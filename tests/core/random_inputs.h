@@ -43,6 +43,14 @@ enum class Extra {
   kCycle,    // [B / 2, 1, N, M], or [1, 1, N, M] of an odd batch
 };
 
+// The shape of log_decay before it is repeated.
+enum class Decay {
+  kAbsent,
+  kHeads,  // [1, G, 1, 1]: a number for each key head
+  kGates,  // [B, G, M, 1]
+  kShared  // [1, 1, M, 1]
+};
+
 struct Case {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, n = 8, m = 8, d = 4, e = 4;
   std::string formula = "softmax";
@@ -62,6 +70,7 @@ struct Case {
   std::int64_t chunk = 0;
   double dropout = 0;
   Window window = {};
+  Decay decay = Decay::kAbsent;
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -74,7 +83,8 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << " scale=" << c.scale.value_or(0) << (c.strided ? " strided" : "")
        << " seed=" << c.seed << " path=" << static_cast<int>(c.path)
        << " chunk=" << c.chunk << " dropout=" << c.dropout
-       << " window=" << c.window.left << ',' << c.window.right;
+       << " window=" << c.window.left << ',' << c.window.right
+       << " decay=" << static_cast<int>(c.decay);
   for (std::size_t b = 0; b < c.q_lengths.size(); ++b) {
     *out << (b == 0 ? " ragged " : ",") << c.q_lengths[b] << 'x'
          << c.k_lengths[b];
@@ -152,6 +162,8 @@ struct Outputs {
   AttentionGradients gradients() {
     AttentionGradients all{dq.tensor, dk.tensor, dv.tensor};
     if (d_bias.tensor.size != Extents{}) all.d_bias = d_bias.tensor;
+    if (d_log_decay.tensor.size != Extents{})
+      all.d_log_decay = d_log_decay.tensor;
     return all;
   }
   AttentionBackwardInputs backward_inputs(const ConstTensor& d_o) const {
@@ -161,6 +173,7 @@ struct Outputs {
   Buffer o, dq, dk, dv, d_bias;
   std::vector<RowState> rows;
   std::vector<AttentionStats> stats;
+  Buffer d_log_decay;
 };
 
 class Instance {
@@ -181,6 +194,7 @@ class Instance {
     d_o = random_buffer({rows[0], c.heads, rows[2], c.e}, 1);
     if (c.bias != Extra::kAbsent) make_bias();
     if (c.mask != Extra::kAbsent) make_mask();
+    if (c.decay != Decay::kAbsent) make_decay();
   }
   Instance(const Instance&) = delete;  // views would point into the original
   Instance& operator=(const Instance&) = delete;
@@ -194,6 +208,7 @@ class Instance {
     }
     in.q_offsets = q_offsets_;
     in.k_offsets = k_offsets_;
+    if (case_.decay != Decay::kAbsent) in.log_decay = log_decay.tensor;
     return in;
   }
 
@@ -212,7 +227,8 @@ class Instance {
     const auto like = [&](const Buffer& b) {
       return Buffer(dtype, b.tensor.size, b.tensor.stride);
     };
-    Outputs out{like(d_o), like(q), like(k), like(v), {}, {}, {}};
+    Outputs out{like(d_o), like(q), like(k), like(v), {}, {}, {}, {}};
+    if (case_.decay != Decay::kAbsent) out.d_log_decay = like(log_decay);
     if (case_.bias != Extra::kAbsent) {
       const Extents& size = bias.tensor.size;
       Extents padded = size;
@@ -235,7 +251,7 @@ class Instance {
   }
 
   // Tests may change these.
-  Buffer q, k, v, d_o, bias;
+  Buffer q, k, v, d_o, bias, log_decay;
   std::vector<std::uint8_t> mask;  // laid out as inputs().mask says
   Extents mask_size{};
 
@@ -310,6 +326,27 @@ class Instance {
       const bool seen = uniform() >= 0.25 && index[2] != 1;
       mask[static_cast<std::size_t>(offset_of(stride, index))] =
           static_cast<std::uint8_t>(seen ? 1 + random_() % 255 : 0);
+    });
+  }
+
+  // One gate in sixteen forgets everything, and one nothing; the others are of
+  // all sizes. Heads are as retention has them.
+  void make_decay() {
+    const Extents& rows = k.tensor.size;
+    Extents size = {rows[0], rows[1], rows[2], 1};
+    if (case_.decay != Decay::kGates) size[0] = 1;
+    if (case_.decay == Decay::kHeads) size[2] = 1;
+    if (case_.decay == Decay::kShared) size[1] = 1;
+    Extents stride = contiguous_strides(size);
+    if (case_.strided) stride = {stride[0] * 2, stride[1] * 2, 2, 1};
+    log_decay = Buffer(case_.dtype, size, stride);
+    for_each_index(size, [&](const Extents& x) {
+      const double u = uniform();
+      double value = -std::exp(8 * uniform() - 6);
+      if (u < 0.0625) value = -kInf;
+      if (u > 0.9375) value = 0;
+      if (case_.decay == Decay::kHeads) value = std::log1p(-0.2 * u);
+      log_decay.set(x, value);
     });
   }
 

@@ -123,6 +123,23 @@ struct SigmoidFn {
   }
 };
 
+// Calls f with the function of `params`, which are those of a polynomial.
+template <typename T, typename F>
+HWY_INLINE void WithPolynomialFn(const WeightParams<T>& params, F&& f) {
+  if (params.form == WeightForm::kPolynomial)
+    return f(PolynomialFn<T>{params.coefficient, params.degree});
+  switch (params.degree) {
+    case 1:
+      return f(MonomialFn<T, 1>());
+    case 2:
+      return f(MonomialFn<T, 2>());
+    case 3:
+      return f(MonomialFn<T, 3>());
+    default:
+      return f(MonomialFn<T, 4>());
+  }
+}
+
 // Calls f with the function of `params`.
 template <typename T, typename F>
 HWY_INLINE void WithWeightFn(const WeightParams<T>& params, F&& f) {
@@ -134,18 +151,8 @@ HWY_INLINE void WithWeightFn(const WeightParams<T>& params, F&& f) {
     case WeightForm::kRelu:
       return f(ReluFn<T>{params.degree});
     case WeightForm::kPolynomial:
-      return f(PolynomialFn<T>{params.coefficient, params.degree});
     case WeightForm::kMonomial:
-      switch (params.degree) {
-        case 1:
-          return f(MonomialFn<T, 1>());
-        case 2:
-          return f(MonomialFn<T, 2>());
-        case 3:
-          return f(MonomialFn<T, 3>());
-        default:
-          return f(MonomialFn<T, 4>());
-      }
+      return WithPolynomialFn<T>(params, f);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/decay.h"
 #include "core/kernels/linear/rows-inl.h"
 #include "core/kernels/linear/state-inl.h"
 #include "core/linear_plan.h"
@@ -55,6 +56,11 @@ class LinearTask {
                            call_.storage.dense_bytes);
   }
 
+  // Those with decay only.
+  FadedScratch<T> Faded() {
+    return FadedScratch<T>(arena_, call_.p, call_.plan);
+  }
+
   StatePart<T> Group(std::int64_t slot, int which, std::int64_t group) const {
     return PartOf(call_.p, call_.plan, group * call_.plan.group,
                   call_.plan.group,
@@ -68,31 +74,77 @@ class LinearTask {
     std::fill_n(part.state, part.count * call_.plan.width, T{0});
   }
 
-  // F(K)^T V of keys begin .. end - 1 onto the state, and F(Q)^T dO.
+  // F(K)^T V of keys begin .. end - 1 onto the state, and F(Q)^T dO. With
+  // fades, those of the tokens in turn, there is at most a chunk of them.
   void AddKeys(const StatePart<T>& part, const HeadOf& head, std::int64_t begin,
-               std::int64_t end) const {
+               std::int64_t end, const T* fade = nullptr) const {
     for (std::int64_t j = begin; j < end; j += call_.plan.chunk) {
       const std::int64_t count = std::min(call_.plan.chunk, end - j);
       rows.LoadKeys(head, j, count, w.x, call_.plan.chunk);
-      rows.LoadValuePanels(head, j, count);
+      rows.LoadValuePanels(head, j, count, fade);
       AddToState(call_.plan, part, count, w);
     }
   }
   void AddQueries(const StatePart<T>& part, const HeadOf& head,
-                  std::int64_t begin, std::int64_t end) const {
+                  std::int64_t begin, std::int64_t end,
+                  const T* fade = nullptr) const {
     for (std::int64_t i = begin; i < end; i += call_.plan.chunk) {
       const std::int64_t count = std::min(call_.plan.chunk, end - i);
       rows.LoadQueries(head, i, count, w.x, call_.plan.chunk);
-      rows.LoadGradPanels(head, *call_.back, i, count);
+      rows.LoadGradPanels(head, *call_.back, i, count, fade);
       AddToState(call_.plan, part, count, w);
     }
   }
 
+  // Decay of what a state holds. A factor of 0 clears it, whatever it holds.
+  void FadeState(const StatePart<T>& part, double factor) const {
+    if (factor == 0) return Clear(part);
+    if (factor == 1) return;
+    const T f = static_cast<T>(factor);
+    const std::int64_t count = part.count * call_.plan.width;
+    for (std::int64_t i = 0; i < count; ++i) part.state[i] *= f;
+  }
+  // w.until of keys begin .. end - 1, at most a chunk of them; returns the
+  // product of all their factors.
+  double FadeUntilEnd(const HeadOf& head, std::int64_t begin,
+                      std::int64_t end) const {
+    const DecayStorage& decay = call_.storage.decay;
+    const double* factor =
+        decay.factor + decay.index(head.seq, head.key, begin);
+    double fade = 1;
+    for (std::int64_t j = end - begin - 1; j >= 0; --j) {
+      w.until[j] = static_cast<T>(fade);
+      fade *= factor[j];
+    }
+    return fade;
+  }
+  // w.since of `times` times from that of key `begin` on; behind key end - 1
+  // nothing fades.
+  void FadeSinceBegin(const HeadOf& head, std::int64_t begin, std::int64_t end,
+                      std::int64_t times) const {
+    const DecayStorage& decay = call_.storage.decay;
+    const double* factor =
+        decay.factor + decay.index(head.seq, head.key, begin);
+    double fade = 1;
+    for (std::int64_t t = 0; t < times; ++t) {
+      if (t < end - begin) fade *= factor[t];
+      w.since[t] = static_cast<T>(fade);
+    }
+  }
+  // The state of the keys goes on to the end of keys begin .. end - 1, at most
+  // a chunk of them.
+  void AdvanceKeys(const StatePart<T>& part, const HeadOf& head,
+                   std::int64_t begin, std::int64_t end) const {
+    if (!call_.p.decays()) return AddKeys(part, head, begin, end);
+    FadeState(part, FadeUntilEnd(head, begin, end));
+    AddKeys(part, head, begin, end, w.until);
+  }
+
   // Ends output row i, which sees n keys, from its sums.
-  void EndRow(const HeadOf& head, std::int64_t i, std::int64_t n,
+  void EndRow(const HeadOf& head, std::int64_t i, double n,
               const T* sums) const {
     const Problem& p = call_.p;
-    double scale = n == 0 ? 0 : p.activation.row_scale(static_cast<double>(n));
+    double scale = n == 0 ? 0 : p.activation.row_scale(n);
     if (p.activation.divisor == Divisor::kSum) {
       const double z = call_.plan.sum_sign * static_cast<double>(sums[p.e]);
       // An infinite sum must not give zeros.
@@ -130,6 +182,22 @@ class LinearTask {
   const LinearScratch<T> w;
   const LinearRows<T> rows;
 };
+
+// Factors and N of all pairs.
+template <typename T>
+void PrepareDecay(const LinearCall<T>& call, Parallel& parallel) {
+  const DecayStorage& decay = call.storage.decay;
+  const Problem& p = call.p;
+  parallel.run(call.plan.pairs(p), [&](std::int64_t pair, int) {
+    const HeadOf head = call.head(pair, 0);
+    const std::int64_t at = decay.index(head.seq, head.key, 0);
+    find_decay(p, head.b, head.key, decay.factor + at, decay.n + at);
+    if (call.out != nullptr) std::fill_n(decay.pull + at, head.seq.m, 0);
+  });
+  if (call.out == nullptr) return;
+  const std::int64_t rows = p.in.q.size[0] * p.heads * p.in.q.size[2];
+  std::fill_n(decay.row_pull, rows, 0);
+}
 
 // Keys begin .. end - 1 that the mask keeps.
 inline std::int64_t CountKept(const Problem& p, const HeadOf& head,

@@ -9,6 +9,9 @@
 //
 // Backward goes over the sequence twice: forward in time with the state of the
 // keys, for dq, and backward in time with that of the queries, for dk and dv.
+//
+// Decay fades the state over each chunk, and what it gives by the time from the
+// edge of the chunk: `since` for queries, `until` for keys (linear_plan.h).
 #if defined(POLYATTN_KERNELS_LINEAR_CAUSAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYATTN_KERNELS_LINEAR_CAUSAL_INL_H_
 #undef POLYATTN_KERNELS_LINEAR_CAUSAL_INL_H_
@@ -21,6 +24,7 @@
 
 #include "core/kernels/linear/call-inl.h"
 #include "core/kernels/linear/dense-inl.h"
+#include "core/kernels/linear/faded-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -69,7 +73,7 @@ class CausalSweep {
         });
       });
     }
-    if (!call_.out->dk && !call_.out->dv) return;
+    if (!call_.out->dk && !NeedsValueGrads()) return;
     ClearStates(1);
     BackInRounds([&](std::int64_t begin) {
       ByGroups([&](const LinearTask<T>& task, const GroupOf& g) {
@@ -92,6 +96,9 @@ class CausalSweep {
 
   static constexpr std::int64_t kTokens = kStripTokens;
 
+  bool NeedsValueGrads() const {
+    return call_.out->dv || call_.out->d_log_decay;
+  }
   std::int64_t* Seen(std::int64_t slot) const {
     return store_.seen + slot * (plan_.round + 1);
   }
@@ -186,7 +193,8 @@ class CausalSweep {
                    to + (i - chunk.q0) * plan_.width, plan_.width);
       }
     }
-    task.AddKeys(part, Head(g.slot, 0), chunk.k0, chunk.k1);
+    if (!chunk.last)
+      task.AdvanceKeys(part, Head(g.slot, 0), chunk.k0, chunk.k1);
   }
 
   void EndOutputs(LinearTask<T>& task, const PlaceOf& at,
@@ -197,6 +205,7 @@ class CausalSweep {
     if (begin == 0 && at.c == 0)
       for (std::int64_t i = 0; i < line.blind; ++i) EndBlind(task, head, i);
     if (chunk.queries() == 0) return;
+    if (p_.decays()) return EndFadedOutputs(task, at, chunk);
     const ChunkScratch<T> w = task.Chunk();
     if (chunk.keys() > 0) DenseForward(call_, head, chunk, w);
     std::int64_t seen = Seen(at.slot)[at.c], next = chunk.k0;
@@ -230,18 +239,50 @@ class CausalSweep {
       for (std::int64_t c = 0; c < p_.e; ++c)
         sums[c] = w.a[r * p_.e + c] * size;
     }
+    AddParts(at, at.member, at.c * plan_.chunk + r, sums);
+    task.EndRow(Head(at.slot, at.member), i, static_cast<double>(seen), sums);
+  }
+
+  // What the groups give to a row of the round.
+  void AddParts(const PlaceOf& at, std::int64_t member, std::int64_t row,
+                T* sums) const {
     for (std::int64_t g = 0; g < plan_.groups; ++g) {
-      const T* from =
-          Part(at.slot, g, at.member) + (at.c * plan_.chunk + r) * plan_.width;
+      const T* from = Part(at.slot, g, member) + row * plan_.width;
       for (std::int64_t c = 0; c < plan_.columns; ++c) sums[c] += from[c];
     }
-    task.EndRow(Head(at.slot, at.member), i, seen, sums);
+  }
+
+  void EndFadedOutputs(LinearTask<T>& task, const PlaceOf& at,
+                       const Chunk& chunk) const {
+    const HeadOf head = Head(at.slot, at.member);
+    const FadedScratch<T> w = task.Faded();
+    const FadedChunk<T> own(call_, task, w, head, chunk);
+    own.Forward(head);
+    const T* fade = FadeQueries(task, head, chunk);
+    for (std::int64_t r = 0; r < chunk.queries(); ++r) {
+      T* sums = task.w.rows;
+      std::fill_n(sums, plan_.width, T{0});
+      AddParts(at, at.member, at.c * plan_.chunk + r, sums);
+      const T since = fade[r];
+      const T* from = w.sums + r * plan_.width;
+      for (std::int64_t c = 0; c < plan_.columns; ++c)
+        sums[c] = from[c] + (since == 0 ? T{0} : since * sums[c]);
+      task.EndRow(head, chunk.q0 + r, RowN(head, chunk.q0 + r), sums);
+    }
+  }
+
+  // N of row i.
+  double RowN(const HeadOf& head, std::int64_t i) const {
+    const std::int64_t keys = p_.causal_limit(head.seq, i);
+    const DecayStorage& decay = call_.storage.decay;
+    return keys == 0 ? 0 : decay.n[decay.index(head.seq, head.key, keys - 1)];
   }
 
   void GroupQueryGrads(const LinearTask<T>& task, const GroupOf& g,
                        std::int64_t begin, std::int64_t c) const {
     const Chunk chunk = ChunkAt(g.slot, begin, c);
     const StatePart<T> part = task.Group(g.slot, 0, g.group);
+    const T* fade = FadeQueries(task, Head(g.slot, 0), chunk);
     for (std::int64_t m = 0; m < store_.members; ++m) {
       const HeadOf head = Head(g.slot, m);
       for (std::int64_t i = chunk.q0; i < chunk.q1; i += kTokens) {
@@ -249,24 +290,36 @@ class CausalSweep {
         T* dx = StripOf(Part(g.slot, g.group, m), c, i - chunk.q0);
         std::fill_n(dx, p_.d * kTokens, T{0});
         if (chunk.k0 == 0) continue;
-        task.rows.LoadGradColumns(head, *call_.back, i, count);
+        task.rows.LoadGradColumns(head, *call_.back, i, count,
+                                  FadeFrom(fade, i - chunk.q0));
         task.rows.LoadQueries(head, i, count, task.w.strip_x, kTokens);
         StateGradient(plan_, part, count, task.w, dx);
       }
     }
-    task.AddKeys(part, Head(g.slot, 0), chunk.k0, chunk.k1);
+    if (!chunk.last)
+      task.AdvanceKeys(part, Head(g.slot, 0), chunk.k0, chunk.k1);
   }
 
-  // The parts of a strip, added up, as rows of the buffer.
+  // Decay from before the chunk to each of its queries; null without decay.
+  const T* FadeQueries(const LinearTask<T>& task, const HeadOf& head,
+                       const Chunk& chunk) const {
+    if (!p_.decays()) return nullptr;
+    task.FadeSinceBegin(head, chunk.k0, chunk.k1, chunk.lead + chunk.queries());
+    return task.w.since + chunk.lead;
+  }
+  static const T* FadeFrom(const T* fade, std::int64_t token) {
+    return fade == nullptr ? nullptr : fade + token;
+  }
+
+  // The parts of a strip, added up.
   void AddStrips(const LinearTask<T>& task, const PlaceOf& at,
-                 std::int64_t token, std::int64_t count) const {
+                 std::int64_t token) const {
     T* sum = task.w.strip_dx;
     std::fill_n(sum, p_.d * kTokens, T{0});
     for (std::int64_t g = 0; g < plan_.groups; ++g) {
       const T* from = StripOf(Part(at.slot, g, at.member), at.c, token);
       for (std::int64_t e = 0; e < p_.d * kTokens; ++e) sum[e] += from[e];
     }
-    task.rows.ToRows(sum, p_.d, count);
   }
 
   void EndQueryGrads(LinearTask<T>& task, const PlaceOf& at,
@@ -279,6 +332,7 @@ class CausalSweep {
       task.WriteZeros(dq, head.seq.batch, head.query, head.seq.q_begin,
                       head.seq.q_begin + line.blind);
     if (chunk.queries() == 0) return;
+    if (p_.decays()) return EndFadedQueryGrads(task, at, chunk);
     const ChunkScratch<T> w = task.Chunk();
     std::fill_n(w.a, chunk.queries() * p_.d, T{0});
     if (chunk.keys() > 0) {
@@ -289,7 +343,8 @@ class CausalSweep {
     const T scale = static_cast<T>(p_.scale);
     for (std::int64_t i = chunk.q0; i < chunk.q1; i += kTokens) {
       const std::int64_t count = std::min(kTokens, chunk.q1 - i);
-      AddStrips(task, at, i - chunk.q0, count);
+      AddStrips(task, at, i - chunk.q0);
+      task.rows.ToRows(task.w.strip_dx, p_.d, count);
       for (std::int64_t r = 0; r < count; ++r) {
         T* row = task.rows.BufferRow(r);
         const T* own = w.a + (i - chunk.q0 + r) * p_.d;
@@ -301,12 +356,32 @@ class CausalSweep {
     }
   }
 
+  void EndFadedQueryGrads(LinearTask<T>& task, const PlaceOf& at,
+                          const Chunk& chunk) const {
+    const HeadOf head = Head(at.slot, at.member);
+    const FadedScratch<T> w = task.Faded();
+    const FadedChunk<T> own(call_, task, w, head, chunk);
+    for (std::int64_t i = chunk.q0; i < chunk.q1; i += kTokens) {
+      const std::int64_t count = std::min(kTokens, chunk.q1 - i);
+      AddStrips(task, at, i - chunk.q0);
+      own.AddQueryGrads(head, i);
+      task.rows.ToRows(task.w.strip_dx, p_.d, count);
+      for (std::int64_t r = 0; r < count; ++r)
+        task.WriteRow(*call_.out->dq, head.seq.batch, head.query,
+                      head.seq.q_begin + i + r, task.rows.BufferRow(r),
+                      static_cast<T>(p_.scale));
+    }
+  }
+
   void GroupKeyGrads(const LinearTask<T>& task, const GroupOf& g,
                      std::int64_t begin, std::int64_t c) const {
     const Chunk chunk = ChunkAt(g.slot, begin, c);
     const StatePart<T> part = task.Group(g.slot, 1, g.group);
     const HeadOf head = Head(g.slot, 0);
     T* own = Part(g.slot, g.group, 0);
+    double all = 1;
+    if (p_.decays()) all = task.FadeUntilEnd(head, chunk.k0, chunk.k1);
+    const T* until = p_.decays() ? task.w.until : nullptr;
     for (std::int64_t j = chunk.k0; j < chunk.k1; j += kTokens) {
       const std::int64_t count = std::min(kTokens, chunk.k1 - j);
       T* dx = StripOf(own, c, j - chunk.k0);
@@ -314,14 +389,17 @@ class CausalSweep {
       std::fill_n(dx, p_.d * kTokens, T{0});
       std::fill_n(dv, count * plan_.width, T{0});
       task.rows.LoadKeys(head, j, count, task.w.strip_x, kTokens);
-      if (call_.out->dv)
+      if (NeedsValueGrads())
         ApplyState(plan_, part, count, task.w, dv, plan_.width);
       if (!call_.out->dk) continue;
-      task.rows.LoadValueColumns(head, j, count);
+      task.rows.LoadValueColumns(head, j, count, FadeFrom(until, j - chunk.k0));
       StateGradient(plan_, part, count, task.w, dx);
     }
+    if (chunk.k0 == 0) return;  // nothing is before the first key
+    task.FadeState(part, all);
+    const T* since = FadeQueries(task, head, chunk);
     for (std::int64_t m = 0; m < store_.members; ++m)
-      task.AddQueries(part, Head(g.slot, m), chunk.q0, chunk.q1);
+      task.AddQueries(part, Head(g.slot, m), chunk.q0, chunk.q1, since);
   }
 
   void EndKeyGrads(LinearTask<T>& task, const PlaceOf& at,
@@ -329,7 +407,9 @@ class CausalSweep {
     const HeadOf head = Head(at.slot, 0);
     const Chunk chunk = ChunkAt(at.slot, begin, at.c);
     if (begin == 0 && at.c == 0) EndUnseenKeys(task, head);
+    if (call_.out->d_log_decay) PullOfRows(task, at, chunk);
     if (chunk.keys() == 0) return;
+    if (p_.decays()) return EndFadedKeyGrads(task, at, chunk);
     const ChunkScratch<T> w = task.Chunk();
     std::fill_n(w.a, chunk.keys() * p_.d, T{0});
     std::fill_n(w.b, chunk.keys() * p_.e, T{0});
@@ -355,7 +435,10 @@ class CausalSweep {
       task.WriteRow(t, head.seq.batch, head.key, head.seq.k_begin + j + r, row,
                     kept ? T{1} : T{0});
     };
-    if (call_.out->dk) AddStrips(task, at, j - chunk.k0, count);
+    if (call_.out->dk) {
+      AddStrips(task, at, j - chunk.k0);
+      task.rows.ToRows(task.w.strip_dx, p_.d, count);
+    }
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t token = j - chunk.k0 + r;
       if (call_.out->dk) {
@@ -371,6 +454,82 @@ class CausalSweep {
         for (std::int64_t c = 0; c < p_.e; ++c) sum[c] += from[c];
       }
       write(*call_.out->dv, r, sum);
+    }
+  }
+
+  // o . do of the chunk's rows.
+  void PullOfRows(const LinearTask<T>& task, const PlaceOf& at,
+                  const Chunk& chunk) const {
+    for (std::int64_t m = 0; m < store_.members; ++m) {
+      const HeadOf head = Head(at.slot, m);
+      for (std::int64_t i = chunk.q0; i < chunk.q1; ++i)
+        store_.decay.row_pull[p_.row_index(head.b, head.query, i)] =
+            task.rows.OutputDot(head, *call_.back, i);
+    }
+  }
+
+  void EndFadedKeyGrads(LinearTask<T>& task, const PlaceOf& at,
+                        const Chunk& chunk) const {
+    const HeadOf head = Head(at.slot, 0);
+    const FadedScratch<T> w = task.Faded();
+    const FadedChunk<T> own(call_, task, w, head, chunk);
+    own.ClearKeyGrads();
+    for (std::int64_t m = 0; m < store_.members; ++m)
+      own.AddKeyGrads(Head(at.slot, m));
+    task.FadeUntilEnd(head, chunk.k0, chunk.k1);
+    for (std::int64_t j = 0; j < chunk.keys(); ++j) {
+      T* sums = task.w.rows;
+      std::fill_n(sums, plan_.width, T{0});
+      for (std::int64_t g = 0; g < plan_.groups; ++g) {
+        const T* from = ValuesOf(Part(at.slot, g, 0)) +
+                        (at.c * plan_.chunk + j) * plan_.width;
+        for (std::int64_t c = 0; c < plan_.columns; ++c) sums[c] += from[c];
+      }
+      T* dv = w.sums + j * plan_.width;
+      const T until = task.w.until[j];
+      for (std::int64_t c = 0; c < plan_.columns && until != 0; ++c)
+        dv[c] += until * sums[c];
+      if (call_.out->d_log_decay) PullOfKey(head, chunk.k0 + j, w, j);
+    }
+    for (std::int64_t j = chunk.k0; j < chunk.k1; j += kTokens)
+      WriteFadedKeys(task, w, at, chunk, j);
+  }
+
+  // v . dv of the key, where v has the ones of `sum` too.
+  void PullOfKey(const HeadOf& head, std::int64_t key, const FadedScratch<T>& w,
+                 std::int64_t j) const {
+    const T* v = w.v + j * plan_.width;
+    const T* dv = w.sums + j * plan_.width;
+    double dot = 0;
+    for (std::int64_t c = 0; c < plan_.columns; ++c)
+      dot += static_cast<double>(v[c]) * static_cast<double>(dv[c]);
+    store_.decay.pull[store_.decay.index(head.seq, head.key, key)] = dot;
+  }
+
+  void WriteFadedKeys(const LinearTask<T>& task, const FadedScratch<T>& w,
+                      const PlaceOf& at, const Chunk& chunk,
+                      std::int64_t j) const {
+    const HeadOf head = Head(at.slot, 0);
+    const std::int64_t count = std::min(kTokens, chunk.k1 - j);
+    const std::uint8_t* keep = task.rows.Keep(head, j, count);
+    if (call_.out->dk) {
+      AddStrips(task, at, j - chunk.k0);
+      task.rows.ToRows(task.w.strip_dx, p_.d, count);
+    }
+    for (std::int64_t r = 0; r < count; ++r) {
+      const T kept = keep == nullptr || keep[r] != 0 ? T{1} : T{0};
+      const std::int64_t token = j - chunk.k0 + r;
+      const std::int64_t at_row = head.seq.k_begin + j + r;
+      if (call_.out->dk) {
+        T* row = task.rows.BufferRow(r);
+        const T* own = w.dk + token * w.k_width;
+        for (std::int64_t c = 0; c < p_.d; ++c) row[c] += own[c];
+        task.WriteRow(*call_.out->dk, head.seq.batch, head.key, at_row, row,
+                      kept);
+      }
+      if (call_.out->dv)
+        task.WriteRow(*call_.out->dv, head.seq.batch, head.key, at_row,
+                      w.sums + token * plan_.width, kept);
     }
   }
 

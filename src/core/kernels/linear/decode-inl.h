@@ -66,7 +66,8 @@ void ApplyToToken(const LinearPlan& plan, const StatePart<T>& part,
   }
 }
 
-// state[G, features, width] += F(K)^T V of all keys of p.
+// state[G, features, width] += F(K)^T V of all keys of p; with decay, it fades
+// over each of them before.
 template <typename T>
 void RunFold(const Problem& p, T* state, std::byte* workspace,
              Parallel& parallel) {
@@ -76,12 +77,14 @@ void RunFold(const Problem& p, T* state, std::byte* workspace,
   std::atomic<std::int64_t> non_finite = 0;
   const LinearCall<T> call = {p,       plan,    storage,   nullptr,
                               nullptr, nullptr, non_finite};
+  if (p.decays()) PrepareDecay(call, parallel);
   parallel.run(p.kv_heads * plan.groups, [&](std::int64_t number, int worker) {
     const LinearTask<T> task(call, worker);
     const std::int64_t g = number / plan.groups;
     const StatePart<T> part = PartOf(p, plan, number % plan.groups * plan.group,
                                      plan.group, state + g * plan.state());
-    task.AddKeys(part, call.head(g, 0), 0, p.m);
+    for (std::int64_t j = 0; j < p.m; j += plan.chunk)
+      task.AdvanceKeys(part, call.head(g, 0), j, std::min(p.m, j + plan.chunk));
   });
 }
 

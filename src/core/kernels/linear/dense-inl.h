@@ -21,12 +21,16 @@ namespace HWY_NAMESPACE {
 // A chunk of a pair on its time line: queries q0 .. q1 - 1, keys k0 .. k1 - 1.
 struct Chunk {
   std::int64_t q0, q1, k0, k1;
+  std::int64_t lead;  // time from its beginning to the first query
+  bool last;          // of the sequence
 
   Chunk(const TimeLine& line, std::int64_t begin, std::int64_t length)
       : q0(line.first_query(begin)),
         q1(line.first_query(begin + length)),
         k0(line.first_key(begin)),
-        k1(line.first_key(begin + length)) {}
+        k1(line.first_key(begin + length)),
+        lead(q0 + line.shift - begin),
+        last(begin + length >= line.length) {}
   std::int64_t queries() const { return q1 - q0; }
   std::int64_t keys() const { return k1 - k0; }
 };

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/decay.h"
 #include "core/kernels/linear/call-inl.h"
 #include "core/kernels/linear/causal-inl.h"
 #include "core/kernels/linear/full-inl.h"
@@ -20,6 +21,23 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyattn {
 namespace HWY_NAMESPACE {
+
+template <typename T>
+void EndDecayGradient(const LinearCall<T>& call, Parallel& parallel) {
+  const DecayStorage& decay = call.storage.decay;
+  const Problem& p = call.p;
+  parallel.run(call.plan.pairs(p), [&](std::int64_t pair, int) {
+    const HeadOf head = call.head(pair, 0);
+    const std::int64_t at = decay.index(head.seq, head.key, 0);
+    find_decay_gradient(p, head.b, head.key,
+                        {.factor = decay.factor + at,
+                         .n = decay.n + at,
+                         .row_pull = decay.row_pull,
+                         .pull = decay.pull + at});
+  });
+  call.non_finite +=
+      store_decay_gradient(p, decay.pull, *call.out->d_log_decay);
+}
 
 // Calls f(call, first pair, pairs); returns what was counted as not finite.
 template <typename T, typename F>
@@ -30,7 +48,7 @@ std::int64_t RunLinear(const Problem& p, int states,
                        std::byte* workspace, Parallel& parallel, F&& f) {
   const LinearPlan plan = plan_linear(p, kStrip<T>, states);
   const std::size_t dense =
-      p.causal == Causal::kNone
+      p.causal == Causal::kNone || p.decays()
           ? 0
           : dense_chunk_bytes<T>(p, plan, kStrip<T>, states > 1);
   Arena arena(workspace);
@@ -40,8 +58,11 @@ std::int64_t RunLinear(const Problem& p, int states,
   const LinearCall<T> call = {p,      plan,      storage,   results,
                               inputs, gradients, non_finite};
   const std::int64_t pairs = plan.pairs(p);
+  if (p.decays()) PrepareDecay(call, parallel);
   for (std::int64_t first = 0; first < pairs; first += plan.slots)
     f(call, first, std::min(plan.slots, pairs - first));
+  if (gradients != nullptr && gradients->d_log_decay)
+    EndDecayGradient(call, parallel);
   return non_finite;
 }
 

@@ -57,38 +57,101 @@ class LinearRows {
                 T{1}, Keep(head, j, count), dst, ld);
   }
 
-  // Values of keys j .. j + count - 1 as panels of a chunk.
-  void LoadValuePanels(const HeadOf& head, std::int64_t j,
-                       std::int64_t count) const {
+  // Values of keys j .. j + count - 1, each times its fade if there are some,
+  // as panels of a chunk.
+  void LoadValuePanels(const HeadOf& head, std::int64_t j, std::int64_t count,
+                       const T* fade = nullptr) const {
     const std::uint8_t* keep = Keep(head, j, count);
     for (std::int64_t r = 0; r < count; ++r) {
       ValueRow(head, j + r, keep == nullptr || keep[r] != 0, scratch_.rows);
+      Fade(fade, r, scratch_.rows);
       ToPanels(r);
     }
   }
   // The same as columns of w.strip_d, for at most kStripTokens.
-  void LoadValueColumns(const HeadOf& head, std::int64_t j,
-                        std::int64_t count) const {
+  void LoadValueColumns(const HeadOf& head, std::int64_t j, std::int64_t count,
+                        const T* fade = nullptr) const {
     const std::uint8_t* keep = Keep(head, j, count);
-    for (std::int64_t r = 0; r < count; ++r)
+    for (std::int64_t r = 0; r < count; ++r) {
       ValueRow(head, j + r, keep == nullptr || keep[r] != 0, BufferRow(r));
+      Fade(fade, r, BufferRow(r));
+    }
     ToColumns(count);
   }
 
-  // Gradients by the sums that the output is made of, likewise.
+  // Gradients by the sums that the output is made of, likewise. Columns leave
+  // the rows in the buffer.
   void LoadGradPanels(const HeadOf& head, const AttentionBackwardInputs& in,
-                      std::int64_t i, std::int64_t count) const {
+                      std::int64_t i, std::int64_t count,
+                      const T* fade = nullptr) const {
     for (std::int64_t r = 0; r < count; ++r) {
       GradRow(head, in, i + r, scratch_.rows,
               scratch_.rows + scratch_.row_width);
+      Fade(fade, r, scratch_.rows);
       ToPanels(r);
     }
   }
   void LoadGradColumns(const HeadOf& head, const AttentionBackwardInputs& in,
-                       std::int64_t i, std::int64_t count) const {
-    for (std::int64_t r = 0; r < count; ++r)
+                       std::int64_t i, std::int64_t count,
+                       const T* fade = nullptr) const {
+    for (std::int64_t r = 0; r < count; ++r) {
       GradRow(head, in, i + r, BufferRow(r), scratch_.strip_o);
+      Fade(fade, r, BufferRow(r));
+    }
     ToColumns(count);
+  }
+
+  // The same as rows.
+  void LoadKeyRows(const HeadOf& head, std::int64_t j, std::int64_t count,
+                   T* dst, std::int64_t ld) const {
+    const ConstTensor& k = p_.in.k;
+    for (std::int64_t r = 0; r < count; ++r) {
+      T* row = dst + r * ld;
+      std::fill_n(row, ld, T{0});
+      if (const std::uint8_t* keep = Keep(head, j + r, 1); keep && !*keep)
+        continue;
+      LoadRow(k.data, k.dtype,
+              row_offset(k.stride, head.seq.batch, head.key,
+                         head.seq.k_begin + j + r),
+              p_.d, T{1}, row);
+    }
+  }
+  void LoadValueRows(const HeadOf& head, std::int64_t j, std::int64_t count,
+                     T* dst) const {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::uint8_t* keep = Keep(head, j + r, 1);
+      ValueRow(head, j + r, keep == nullptr || *keep != 0, scratch_.rows);
+      std::copy_n(scratch_.rows, plan_.width, dst + r * plan_.width);
+    }
+  }
+  void LoadQueryRows(const HeadOf& head, std::int64_t i, std::int64_t count,
+                     T* dst, std::int64_t ld) const {
+    const ConstTensor& q = p_.in.q;
+    for (std::int64_t r = 0; r < count; ++r) {
+      std::fill_n(dst + r * ld, ld, T{0});
+      LoadRow(q.data, q.dtype,
+              row_offset(q.stride, head.seq.batch, head.query,
+                         head.seq.q_begin + i + r),
+              p_.d, static_cast<T>(p_.scale), dst + r * ld);
+    }
+  }
+
+  // o . do of row i.
+  double OutputDot(const HeadOf& head, const AttentionBackwardInputs& in,
+                   std::int64_t i) const {
+    const std::int64_t at = head.seq.q_begin + i;
+    T* x = scratch_.rows;
+    T* y = BufferRow(1);
+    LoadRow(in.o.data, in.o.dtype,
+            row_offset(in.o.stride, head.seq.batch, head.query, at), p_.e, T{1},
+            x);
+    LoadRow(in.d_o.data, in.d_o.dtype,
+            row_offset(in.d_o.stride, head.seq.batch, head.query, at), p_.e,
+            T{1}, y);
+    double dot = 0;
+    for (std::int64_t c = 0; c < p_.e; ++c)
+      dot += static_cast<double>(x[c]) * static_cast<double>(y[c]);
+    return dot;
   }
 
   // src[width, kStripTokens] to `count` rows of the buffer.
@@ -168,6 +231,13 @@ class LinearRows {
       row[p_.e] = -static_cast<T>(plan_.sum_sign) * dot;
     }
     for (std::int64_t c = 0; c < plan_.columns; ++c) row[c] *= scale;
+  }
+
+  // Row r of what is loaded. A fade of 0 leaves nothing, whatever the row.
+  void Fade(const T* fade, std::int64_t r, T* row) const {
+    if (fade == nullptr) return;
+    if (fade[r] == 0) std::fill_n(row, plan_.columns, T{0});
+    for (std::int64_t c = 0; c < plan_.columns; ++c) row[c] *= fade[r];
   }
 
   // The first row of the buffer to row r of all panels.
