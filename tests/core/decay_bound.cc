@@ -68,7 +68,7 @@ void bound_head(const DecayBoundInputs& in, const Outputs& bound,
   for (std::int64_t j = s.m - 1; j >= 0; --j) {
     Term rows;
     for (std::int64_t i = 0; i < s.n && !sum; ++i) {
-      if (p.causal_limit(s, i) != j + 1) continue;
+      if (p.keys_of(s, i).end != j + 1) continue;
       for (std::int64_t m = 0; m < members; ++m)
         add_row(in, bound, b, g * members + m, i, rows);
     }

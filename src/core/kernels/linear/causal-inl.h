@@ -273,7 +273,7 @@ class CausalSweep {
 
   // N of row i.
   double RowN(const HeadOf& head, std::int64_t i) const {
-    const std::int64_t keys = p_.causal_limit(head.seq, i);
+    const std::int64_t keys = p_.keys_of(head.seq, i).end;
     const DecayStorage& decay = call_.storage.decay;
     return keys == 0 ? 0 : decay.n[decay.index(head.seq, head.key, keys - 1)];
   }
