@@ -15,6 +15,9 @@
 //   faster than one at a time, and rounding then grows with the number of folds
 //   alone.
 //
+// Tokens may come with decay (attention.h): a factor by which all that was read
+// before them fades. A polynomial only.
+//
 // The members of a batch may have different lengths. A state is a value: to
 // copy it is to fork the text.
 #pragma once
@@ -63,6 +66,8 @@ struct DecodeInputs {
   // Empty, or how many of the T tokens belong to each member of the batch: 0 to
   // T. What stands in the output behind them is left alone.
   std::span<const std::int64_t> counts = {};
+  // [B, G, T, 1], where a size of 1 is repeated; without it nothing fades.
+  std::optional<ConstTensor> log_decay = {};
 };
 
 class DecodeState {
@@ -80,7 +85,8 @@ class DecodeState {
   // [B, G, T, E], as step() would: a prefix without the cost of its queries.
   // Sums that overflow are noticed by the next step().
   void append(const ConstTensor& k, const ConstTensor& v,
-              std::span<const std::int64_t> counts, Parallel& parallel);
+              std::span<const std::int64_t> counts, Parallel& parallel,
+              const std::optional<ConstTensor>& log_decay = {});
 
   const DecodeShape& shape() const { return shape_; }
   const DecodeOptions& options() const { return options_; }
@@ -109,6 +115,9 @@ class DecodeState {
     std::int64_t capacity = 0;
     std::vector<std::byte> k, v, sums;
     bool spoilt = false;  // tokens in the sums were not finite
+    // Once a token came with decay: N of a row that ends with the last token in
+    // the sums [G], and log_decay of the cached tokens [cached, G].
+    std::vector<double> n, log_decay;
   };
   class Step;
   class Reader;

@@ -1,6 +1,7 @@
 // What decay does to the rows of a causal call, apart from the sums over keys.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/problem.h"
@@ -13,6 +14,11 @@ void check_decay_values(const char* op, const Problem& problem);
 // log_decay of key j of the sequence and key head g.
 double log_decay_at(const Problem& problem, const Sequence& sequence,
                     std::int64_t g, std::int64_t j);
+
+// N of a row from that of the row before, whose keys it sees and one more.
+inline double next_n(double n, double log_decay) {
+  return log_decay == 0 ? n + 1 : n * std::exp(2 * log_decay) + 1;
+}
 
 // Of key head g of sequence b: the factor of each key, 1 where the mask removes
 // it, and the N of a row whose last key it is.

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/decay.h"
 #include "core/decode_step.h"
 #include "core/kernels/kernels.h"
 #include "core/linear_plan.h"
@@ -88,7 +89,8 @@ std::int64_t DecodeState::folded(std::int64_t member) const {
 std::size_t DecodeState::bytes() const {
   std::size_t total = 0;
   for (const Member& m : members_)
-    total += m.k.size() + m.v.size() + m.sums.size();
+    total += m.k.size() + m.v.size() + m.sums.size() +
+             sizeof(double) * (m.n.size() + m.log_decay.size());
   return total;
 }
 
@@ -118,6 +120,7 @@ class DecodeState::Step {
     } else {
       check_decode_tokens(kDecode, s_.shape_, in_, in_.k.size[2]);
     }
+    check_decode_decay(kDecode, s_.shape_, s_.options_, in_);
     for (std::int64_t b = 0; b < s_.shape_.batch; ++b) {
       const std::int64_t count = in_.counts.empty()
                                      ? in_.k.size[2]
@@ -157,8 +160,29 @@ class DecodeState::Step {
     }
     copy_rows(in_.k, b, t, piece, cache(m.k, m, shape.d), m.cached);
     copy_rows(in_.v, b, t, piece, cache(m.v, m, shape.e), m.cached);
+    append_decay(m, b, t, piece);
     m.cached += piece;
     m.length += piece;
+  }
+
+  void append_decay(Member& m, std::int64_t b, std::int64_t t,
+                    std::int64_t piece) const {
+    if (!in_.log_decay && m.n.empty()) return;
+    const auto heads = static_cast<std::size_t>(s_.shape_.kv_heads);
+    if (m.n.empty()) {  // nothing has faded so far
+      m.n.assign(heads, static_cast<double>(m.length - m.cached));
+      m.log_decay.assign(heads * static_cast<std::size_t>(m.cached), 0);
+    }
+    for (std::int64_t i = t; i < t + piece; ++i) {
+      for (std::int64_t g = 0; g < s_.shape_.kv_heads; ++g) {
+        double value = 0;
+        if (const auto& x = in_.log_decay)
+          value =
+              load_element(x->data, x->dtype,
+                           broadcast_offset(x->size, x->stride, b, g, i, 0));
+        m.log_decay.push_back(value);
+      }
+    }
   }
 
   // The cache of a member with room for all its capacity.
@@ -178,6 +202,12 @@ class DecodeState::Step {
     p.in.k = cache(m.k, m, s_.shape_.d);
     p.in.v = cache(m.v, m, s_.shape_.e);
     p.in.k.size[2] = p.in.v.size[2] = m.cached;
+    if (m.n.empty()) return p;
+    const std::int64_t heads = s_.shape_.kv_heads;
+    p.in.log_decay = ConstTensor{m.log_decay.data(),
+                                 DType::kF64,
+                                 {1, heads, m.cached, 1},
+                                 {heads * m.cached, 1, heads, 1}};
     return p;
   }
 
@@ -187,11 +217,11 @@ class DecodeState::Step {
     const ConstTensor rows = member_rows(out, b, t, piece);
     out.data = const_cast<void*>(rows.data);
     out.size = rows.size;
-    if (m.sums.empty()) return run_dense(p, {.o = out}, parallel_);
-    const bool fine =
-        p.compute == DType::kF64
-            ? attend_sums<double>(p, m.sums.data(), m.length, out, parallel_)
-            : attend_sums<float>(p, m.sums.data(), m.length, out, parallel_);
+    if (m.sums.empty()) return run_cached(p, {.o = out}, parallel_);
+    const FoldedTokens folded = {m.sums.data(), m.length - m.cached, m.n};
+    const bool fine = p.compute == DType::kF64
+                          ? attend_sums<double>(p, folded, out, parallel_)
+                          : attend_sums<float>(p, folded, out, parallel_);
     if (!fine && !m.spoilt) refuse_sums(p, b, t);
   }
 
@@ -204,6 +234,10 @@ class DecodeState::Step {
     p.causal = Causal::kNone;
     fold_cached(p, m.sums.data(), parallel_);
     m.spoilt = m.spoilt || !all_finite(p.in.k) || !all_finite(p.in.v);
+    for (std::size_t g = 0; g < m.n.size(); ++g)
+      for (std::size_t x = g; x < m.log_decay.size(); x += m.n.size())
+        m.n[g] = next_n(m.n[g], m.log_decay[x]);
+    m.log_decay.clear();
     m.cached = 0;
     if (m.capacity == s_.fold_) return;
     m.capacity = 0;
@@ -235,8 +269,10 @@ void DecodeState::step(const DecodeInputs& inputs, const Tensor& o,
 
 void DecodeState::append(const ConstTensor& k, const ConstTensor& v,
                          std::span<const std::int64_t> counts,
-                         Parallel& parallel) {
-  const DecodeInputs inputs{.q = {}, .k = k, .v = v, .counts = counts};
+                         Parallel& parallel,
+                         const std::optional<ConstTensor>& log_decay) {
+  const DecodeInputs inputs{
+      .q = {}, .k = k, .v = v, .counts = counts, .log_decay = log_decay};
   Step(*this, inputs, nullptr, parallel).run();
 }
 

@@ -1,11 +1,13 @@
 // A saved state of decoding: a header, the members, and a checksum of all that
 // stands before it. Numbers are little-endian, 8 bytes each.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "core/decode_step.h"
 #include "core/linear_plan.h"
 #include "polyattn/decode.h"
 
@@ -15,6 +17,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::uint64_t kMagic = 0x3144414E54544150;  // "PATTNAD1"
+// Of a state with decay: each member says whether it has it, and then how much.
+constexpr std::uint64_t kDecayMagic = 0x3244414E54544150;  // "PATTNAD2"
 
 // FNV-1a: it is there for accidents, not for enemies.
 std::uint64_t checksum(std::span<const std::byte> bytes) {
@@ -63,8 +67,10 @@ void write_rows(Writer& out, const std::vector<std::byte>& rows,
 }  // namespace
 
 std::vector<std::byte> DecodeState::save() const {
+  const bool decays = std::any_of(members_.begin(), members_.end(),
+                                  [](const Member& m) { return !m.n.empty(); });
   Writer out;
-  out.number(kMagic);
+  out.number(decays ? kDecayMagic : kMagic);
   for (const std::int64_t size :
        {shape_.batch, shape_.heads, shape_.kv_heads, shape_.d, shape_.e})
     out.number(size);
@@ -78,6 +84,11 @@ std::vector<std::byte> DecodeState::save() const {
     out.number(m.length);
     out.number(m.cached);
     out.number(std::int64_t{m.spoilt});
+    if (decays) {
+      out.number(std::int64_t{!m.n.empty()});
+      for (const double n : m.n) out.number(n);
+      for (const double x : m.log_decay) out.number(x);
+    }
     write_rows(out, m.k, shape_.kv_heads, m.capacity, m.cached,
                static_cast<std::size_t>(shape_.d) * element);
     write_rows(out, m.v, shape_.kv_heads, m.capacity, m.cached,
@@ -96,7 +107,9 @@ class DecodeState::Reader {
     std::uint64_t sum = 0;
     std::memcpy(&sum, bytes.data() + bytes.size() - sizeof(sum), sizeof(sum));
     left_ = bytes.first(bytes.size() - sizeof(sum));
-    if (number<std::uint64_t>() != kMagic)
+    const auto magic = number<std::uint64_t>();
+    decays_ = magic == kDecayMagic;
+    if (magic != kMagic && !decays_)
       refuse("it does not begin as one, or is of another version");
     if (checksum(bytes.first(bytes.size() - sizeof(sum))) != sum)
       refuse("its checksum is wrong: it is damaged or incomplete");
@@ -171,6 +184,7 @@ class DecodeState::Reader {
     if (m.cached < 0 || m.length < m.cached || m.length > kMost)
       refuse(std::to_string(m.cached) + " of " + std::to_string(m.length) +
              " tokens cannot be cached");
+    if (decays_ && choice(std::int64_t{1}) != 0) read_decay(s, m);
     m.k = rows(s.shape_.kv_heads, m.cached, s.shape_.d, s.options_.storage);
     m.v = rows(s.shape_.kv_heads, m.cached, s.shape_.e, s.options_.storage);
     m.capacity = m.cached;
@@ -190,7 +204,31 @@ class DecodeState::Reader {
     m.sums.assign(sums.begin(), sums.end());
   }
 
+  void read_decay(const DecodeState& s, Member& m) {
+    const Problem p = decode_problem("decode", s.shape_, s.options_);
+    if (const std::string why = linear_obstacle(p); !why.empty())
+      refuse("it has decay, but " + why);
+    const std::int64_t heads = s.shape_.kv_heads;
+    const double wanted =
+        8 * static_cast<double>(heads) * (static_cast<double>(m.cached) + 1);
+    if (wanted > static_cast<double>(left_.size())) refuse("it ends early");
+    const auto most = static_cast<double>(m.length - m.cached);
+    for (std::int64_t g = 0; g < heads; ++g) {
+      m.n.push_back(number<double>());
+      if (!(m.n.back() >= 0 && m.n.back() <= most))
+        refuse("its sums cannot stand for " + std::to_string(m.n.back()) +
+               " keys");
+    }
+    for (std::int64_t i = 0; i < heads * m.cached; ++i) {
+      m.log_decay.push_back(number<double>());
+      if (!(m.log_decay.back() <= 0))
+        refuse("a log_decay of " + std::to_string(m.log_decay.back()) +
+               " is not <= 0");
+    }
+  }
+
   std::span<const std::byte> left_;
+  bool decays_ = false;
 };
 
 DecodeState DecodeState::load(std::span<const std::byte> bytes) {

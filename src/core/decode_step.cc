@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/decay.h"
 #include "core/kernels/kernels.h"
 #include "core/linear_plan.h"
 #include "core/workspace.h"
@@ -68,6 +69,36 @@ std::size_t dense_room(const Problem& p, int workers) {
                           workers);
   }
   return arena.used() + Arena::kAlignment;
+}
+
+template <typename T>
+void run_chunk(const Problem& p, const AttentionResults& results,
+               Parallel& parallel) {
+  const Workspace room(linear_room<T>(p, strip_width<T>(), parallel.workers()));
+  linear_forward<T>(p, results, room.span().data(), parallel);
+}
+
+// What sums give to a row, and its N.
+struct RowFade {
+  double since, n;
+};
+
+// Of all rows: [H, N].
+std::vector<RowFade> row_fades(const Problem& p, const FoldedTokens& folded) {
+  std::vector<RowFade> fades;
+  const Sequence s = p.sequence(0);
+  for (std::int64_t h = 0; h < p.heads; ++h) {
+    const std::int64_t g = p.kv_head(h);
+    RowFade fade = {1, static_cast<double>(folded.count)};
+    if (p.decays()) fade.n = folded.n[static_cast<std::size_t>(g)];
+    for (std::int64_t j = 0; j < p.m; ++j) {
+      const double log_decay = p.decays() ? log_decay_at(p, s, g, j) : 0;
+      if (log_decay != 0) fade.since *= std::exp(log_decay);
+      fade.n = next_n(fade.n, log_decay);
+      if (j >= p.m - p.n) fades.push_back(fade);
+    }
+  }
+  return fades;
 }
 
 template <typename T>
@@ -159,8 +190,34 @@ void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
   }
 }
 
-void run_dense(const Problem& p, const AttentionResults& results,
-               Parallel& parallel) {
+void check_decode_decay(const char* op, const DecodeShape& s,
+                        const DecodeOptions& options, const DecodeInputs& in) {
+  if (!in.log_decay) return;
+  const Extents none = {s.batch, s.heads, 0, s.d};
+  const Problem p = check_problem(
+      op,
+      {.q = {nullptr, DType::kF32, none, contiguous_strides(none)},
+       .k = in.k,
+       .v = in.v,
+       .log_decay = in.log_decay},
+      {.activation = options.activation,
+       .causal = Causal::kLast,
+       .compute = options.compute});
+  if (const std::string obstacle = linear_obstacle(p); !obstacle.empty())
+    throw std::invalid_argument("[" + std::string(op) +
+                                "] log_decay: " + obstacle);
+  check_decay_values(op, p);
+}
+
+void run_cached(const Problem& p, const AttentionResults& results,
+                Parallel& parallel) {
+  if (p.decays()) {
+    Problem whole = p;
+    whole.chunk = std::max({p.n, p.m, std::int64_t{1}});
+    return p.compute == DType::kF64
+               ? run_chunk<double>(whole, results, parallel)
+               : run_chunk<float>(whole, results, parallel);
+  }
   const Workspace room(dense_room(p, parallel.workers()));
   const auto run =
       p.compute == DType::kF64 ? dense_forward<double> : dense_forward<float>;
@@ -173,8 +230,8 @@ void fold_cached(const Problem& p, std::byte* sums, Parallel& parallel) {
 }
 
 template <typename T>
-bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
-                 const Tensor& o, Parallel& parallel) {
+bool attend_sums(const Problem& p, const FoldedTokens& folded, const Tensor& o,
+                 Parallel& parallel) {
   const bool by_sum = p.activation.divisor == Divisor::kSum;
   const double sign = by_sum ? constant_sign(p.activation) : 1;
   const std::int64_t width = state_width(p.e + (by_sum ? 1 : 0));
@@ -187,34 +244,39 @@ bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
 
   Problem all = p;
   all.causal = Causal::kNone;
+  all.in.log_decay = {};
   const int strip = strip_width<T>();
   const Workspace room(linear_room<T>(all, strip, parallel.workers()));
-  apply_state(all, reinterpret_cast<T*>(state), sums.get(), room.span().data(),
-              parallel);
+  apply_state(all, reinterpret_cast<T*>(folded.sums), sums.get(),
+              room.span().data(), parallel);
   Problem raw = p;
   if (!by_sum) raw.activation.divisor = Divisor::kOne;
-  run_dense(raw, {.o = view(own.get(), {1, p.heads, p.n, p.e}), .rows = states},
-            parallel);
+  run_cached(raw,
+             {.o = view(own.get(), {1, p.heads, p.n, p.e}), .rows = states},
+             parallel);
 
+  const std::vector<RowFade> fades = row_fades(p, folded);
   bool fine = true;
   for (std::int64_t h = 0; h < p.heads; ++h) {
     for (std::int64_t i = 0; i < p.n; ++i) {
       const std::int64_t row = h * p.n + i;
-      double scale =
-          p.activation.row_scale(static_cast<double>(length - p.n + i + 1));
+      const RowFade& fade = fades[static_cast<std::size_t>(row)];
+      double scale = p.activation.row_scale(fade.n);
       double size = 1;
       if (by_sum) {
         const double part = states[static_cast<std::size_t>(row)].scale;
         size = part == 0 ? 0 : 1 / part;
         const double z =
-            size + sign * static_cast<double>(sums[row * width + p.e]);
+            size +
+            fade.since * sign * static_cast<double>(sums[row * width + p.e]);
         scale = std::isfinite(z) ? (z > 0 ? 1 / z : 0) : NAN;
       }
       const std::int64_t at = row_offset(o.stride, 0, h, i);
       for (std::int64_t c = 0; c < p.e; ++c) {
-        const double x = (static_cast<double>(own[row * p.e + c]) * size +
-                          static_cast<double>(sums[row * width + c])) *
-                         scale;
+        const double x =
+            (static_cast<double>(own[row * p.e + c]) * size +
+             fade.since * static_cast<double>(sums[row * width + c])) *
+            scale;
         fine = fine && std::isfinite(x);
         store_element(o.data, o.dtype, at + c, x);
       }
@@ -223,9 +285,9 @@ bool attend_sums(const Problem& p, std::byte* state, std::int64_t length,
   return fine;
 }
 
-template bool attend_sums<float>(const Problem&, std::byte*, std::int64_t,
+template bool attend_sums<float>(const Problem&, const FoldedTokens&,
                                  const Tensor&, Parallel&);
-template bool attend_sums<double>(const Problem&, std::byte*, std::int64_t,
+template bool attend_sums<double>(const Problem&, const FoldedTokens&,
                                   const Tensor&, Parallel&);
 
 }  // namespace polyattn

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/problem.h"
@@ -22,6 +23,11 @@ void check_decode_inputs(const char* op, const DecodeShape& shape,
 void check_decode_tokens(const char* op, const DecodeShape& shape,
                          const DecodeInputs& inputs, std::int64_t tokens);
 
+// log_decay, if it is given.
+void check_decode_decay(const char* op, const DecodeShape& shape,
+                        const DecodeOptions& options,
+                        const DecodeInputs& inputs);
+
 // Tokens t .. t + count - 1 of a member of the batch.
 ConstTensor member_rows(const ConstTensor& t, std::int64_t member,
                         std::int64_t token, std::int64_t count);
@@ -37,17 +43,23 @@ void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
 void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
                std::int64_t count, const Tensor& cache, std::int64_t at);
 
-// Attention on the dense path.
-void run_dense(const Problem& problem, const AttentionResults& results,
-               Parallel& parallel);
+// Attention on cached tokens: on the dense path, or with decay as one chunk.
+void run_cached(const Problem& problem, const AttentionResults& results,
+                Parallel& parallel);
 
 // The cached keys and values of a problem into the sums.
 void fold_cached(const Problem& problem, std::byte* sums, Parallel& parallel);
 
-// Attention on cached tokens and sums; `length` counts both. False if something
-// that is not finite was written. T is float or double.
+struct FoldedTokens {
+  std::byte* sums;
+  std::int64_t count;
+  std::span<const double> n;  // with decay: [G], N of a row that ends with them
+};
+
+// Attention on cached tokens and sums. False if something that is not finite
+// was written. T is float or double.
 template <typename T>
-bool attend_sums(const Problem& problem, std::byte* state, std::int64_t length,
+bool attend_sums(const Problem& problem, const FoldedTokens& folded,
                  const Tensor& o, Parallel& parallel);
 
 }  // namespace polyattn

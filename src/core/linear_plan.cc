@@ -61,7 +61,8 @@ std::int64_t chunk_of(const Problem& p, std::int64_t features) {
   // With decay there is no dense path: where it would be the faster one, the
   // sequence is a single chunk.
   constexpr std::int64_t kMostWhole = 16384;
-  if (p.decays() && longest <= std::min(2 * features, kMostWhole))
+  if (p.decays() && p.causal != Causal::kNone &&
+      longest <= std::min(2 * features, kMostWhole))
     chunk = longest;
   if (p.chunk > 0) chunk = p.chunk;
   return std::min(ceil_div(chunk, kStripTokens),

@@ -252,7 +252,7 @@ TEST(DecayErrors, CallsThatCannotDecay) {
                   .causal = Causal::kFirst,
                   .path = Path::kAuto,
                   .decay = Decay::kGates};
-  std::vector<Wrong> list(8, {base, ""});
+  std::vector<Wrong> list(9, {base, ""});
   list[0].c.formula = "softmax";
   list[0].message = "log_decay is for polynomials, and softmax is none";
   list[1].c.formula = "relu^2/N";
@@ -271,6 +271,8 @@ TEST(DecayErrors, CallsThatCannotDecay) {
   list[7].message =
       "no linear path: x^3/sum has weights of both signs, whose absolute "
       "values are no polynomial";
+  list[8].c.window = {.left = 2};
+  list[8].message = "no linear path: a window shows each row other keys";
   for (const Wrong& each : list) {
     const Instance instance(each.c);
     Outputs out = instance.outputs(DType::kF32);
