@@ -81,7 +81,7 @@ constexpr std::array<FileEntry, 1> kImdbFiles{
     {{"reviews.json", 66365517,
       "325ab424eb6899870dd9294c6fe5be9265f66f8a2f63bcd941c6277cc1c17ea8"}}};
 
-constexpr std::array<SetEntry, 6> kSets{{
+constexpr std::array<SetEntry, 7> kSets{{
     {.name = "fashion-mnist",
      .title = "clothes: 60k + 10k grey images, 28 x 28",
      .licence = "Expat",
@@ -139,6 +139,10 @@ constexpr std::array<SetEntry, 6> kSets{{
      .files = kImdbFiles},
     {.name = "listops",
      .title = "nested operations on lists of digits",
+     .licence = "none needed",
+     .origin = Origin::kGenerated},
+    {.name = "pathfinder",
+     .title = "dashed paths: grey images, 32 x 32, two classes",
      .licence = "none needed",
      .origin = Origin::kGenerated},
 }};

@@ -69,10 +69,14 @@ void append(const ImageFileSet& from, std::size_t i, ImageFileSet& to) {
 }
 
 void append(const SequenceSet& from, std::size_t i, SequenceSet& to) {
-  to.tokens.insert(to.tokens.end(), from.tokens.begin() + from.begin[i],
-                   from.tokens.begin() + from.begin[i + 1]);
-  to.begin.push_back(static_cast<std::int64_t>(to.tokens.size()));
+  const auto towers = static_cast<std::size_t>(from.towers);
+  for (std::size_t j = i * towers; j < (i + 1) * towers; ++j) {
+    to.tokens.insert(to.tokens.end(), from.tokens.begin() + from.begin[j],
+                     from.tokens.begin() + from.begin[j + 1]);
+    to.begin.push_back(static_cast<std::int64_t>(to.tokens.size()));
+  }
   to.labels.push_back(from.labels[i]);
+  to.towers = from.towers;
 }
 
 template <typename Splits>

@@ -15,6 +15,7 @@
 
 #include "base/message.h"
 #include "base/random.h"
+#include "data/byte_tokens.h"
 #include "data/cache.h"
 #include "data/file.h"
 #include "data/load.h"
@@ -48,10 +49,9 @@ class Reviews {
     SequenceSet set;
     set.tokens.reserve(pool_.size());
     for (const Review& review : reviews_) {
-      for (std::size_t i = review.begin; i < review.end; ++i) {
-        const auto byte = static_cast<std::uint8_t>(pool_[i]);
-        set.tokens.push_back(static_cast<std::uint8_t>(byte + 1));
-      }
+      append_bytes(std::string_view(pool_).substr(review.begin,
+                                                  review.end - review.begin),
+                   set.tokens);
       set.begin.push_back(static_cast<std::int64_t>(set.tokens.size()));
       set.labels.push_back(review.label);
     }
@@ -74,7 +74,7 @@ class Reviews {
 SequenceSplits splits_of(Reviews& train, Reviews& test,
                          std::string_view source) {
   SequenceSplits splits{
-      train.take(), test.take(), kImdbVocabulary, {"negative", "positive"}};
+      train.take(), test.take(), kByteVocabulary, {"negative", "positive"}};
   for (const auto& [set, name] : {std::pair(&splits.train, "training"),
                                   std::pair(&splits.test, "testing")}) {
     if (set->count() == 0) {
@@ -193,7 +193,7 @@ void read_class(const fs::path& folder, std::int32_t label, Reviews& reviews) {
   for (const std::string& name : names_in(folder)) {
     if (!name.ends_with(".txt")) continue;
     const std::string text = read_text(folder / name, kMaxReviewBytes);
-    if (text.empty() || text.find('\xff') != std::string::npos) {
+    if (text.empty() || !is_byte_text(text)) {
       throw DataError(fmt::format(
           "cannot read {}: {}", (folder / name).string(),
           text.empty() ? "the review is empty" : "it is not UTF-8"));

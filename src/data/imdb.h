@@ -20,8 +20,6 @@
 
 namespace polyattn::data {
 
-inline constexpr std::int64_t kImdbVocabulary = 257;
-
 // The package's file: [{"t": "text", "s": 0}, ...], s = 1 for positive reviews.
 // `source` is the name for messages. Throws DataError for everything else.
 SequenceSplits parse_imdb_json(std::string_view json, std::string_view source,

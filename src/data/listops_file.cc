@@ -14,9 +14,9 @@
 #include "base/mapped_file.h"
 #include "base/message.h"
 #include "data/cache.h"
+#include "data/generated.h"
 #include "data/listops.h"
 #include "data/listops_generator.h"
-#include "data/staging.h"
 
 namespace polyattn::data {
 namespace {
@@ -72,22 +72,12 @@ void check_count(const fs::path& path, const SequenceSet& set,
                               path.string(), set.count(), count));
 }
 
-SequenceSplits read_kept(const fs::path& folder, const ListOpsSource& source) {
-  try {
-    SequenceSplits splits = read_folder(folder, source.max_length);
-    check_count(folder / kTrainFile, splits.train, source.train_count);
-    check_count(folder / kTestFile, splits.test, source.test_count);
-    return splits;
-  } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{}; remove the folder {}, and it will be made again",
-                    error.what(), folder.string()));
-  }
-}
-
-bool is_there(const fs::path& folder) {
-  std::error_code error;
-  return fs::exists(folder, error);
+SequenceSplits read_kept_set(const fs::path& folder,
+                             const ListOpsSource& source) {
+  SequenceSplits splits = read_folder(folder, source.max_length);
+  check_count(folder / kTrainFile, splits.train, source.train_count);
+  check_count(folder / kTestFile, splits.test, source.test_count);
+  return splits;
 }
 
 }  // namespace
@@ -161,15 +151,14 @@ fs::path listops_folder(const ListOpsSource& source) {
 SequenceSplits load_listops(const ListOpsSource& source) {
   if (!source.path.empty()) return read_folder(source.path, source.max_length);
   const fs::path folder = listops_folder(source);
-  if (is_there(folder)) return read_kept(folder, source);
-  Staging staging(folder);
-  // Another process may have made it while this one waited.
-  if (is_there(folder)) return read_kept(folder, source);
-  SequenceSplits splits = generate_listops(source);
-  write_listops_file(staging.content() / kTrainFile, splits.train);
-  write_listops_file(staging.content() / kTestFile, splits.test);
-  staging.commit();
-  return splits;
+  return load_generated(
+      folder, [&] { return read_kept_set(folder, source); },
+      [&](const fs::path& made) {
+        SequenceSplits splits = generate_listops(source);
+        write_listops_file(made / kTrainFile, splits.train);
+        write_listops_file(made / kTestFile, splits.test);
+        return splits;
+      });
 }
 
 }  // namespace polyattn::data

@@ -27,6 +27,9 @@ struct ImageSource {
 
 ImageSplits load_images(const ImageSource& source);
 
+// The same images as sequences of grey pixels, row after row, each a token.
+SequenceSplits load_pixels(const ImageSource& source);
+
 // imagenet, tiny-imagenet or images, each with a path: files that are decoded
 // when they are needed (data/imagenet.h, data/image_folder.h).
 ImageFileSplits list_images(const ImageSource& source);
@@ -69,5 +72,40 @@ struct ListOpsSource {
 
 // Generated, and kept in the cache.
 SequenceSplits load_listops(const ListOpsSource& source);
+
+struct PathfinderSource {
+  // Paddles of a long path: 14 is the hard set of Long Range Arena, 9 that
+  // between.
+  std::int64_t contour_length = 14;
+  std::int64_t train_count = 40000;
+  std::int64_t test_count = 2000;
+  std::uint64_t seed = 1;
+};
+
+// Images of 32 x 32 pixels, whose grey values are the tokens; half of them show
+// one path between the markers. Generated, and kept in the cache.
+SequenceSplits load_pathfinder(const PathfinderSource& source);
+
+struct AanSource {
+  // The folder with new_aan_pairs.train.tsv and new_aan_pairs.test.tsv.
+  std::filesystem::path path = {};
+  // Longer texts are cut.
+  std::int64_t max_length = 4000;
+};
+
+// Pairs of papers as bytes moved up by one (data/aan.h).
+SequenceSplits load_aan(const AanSource& source);
+
+struct SotuPairsSource {
+  // Empty, or a folder as of sotu.
+  std::filesystem::path path = {};
+  std::int64_t length = 1024;  // bytes of a passage
+  std::int64_t train_count = 20000;
+  std::int64_t test_count = 2000;
+  std::uint64_t seed = 1;
+};
+
+// Pairs of passages as bytes moved up by one (data/sotu_pairs.h).
+SequenceSplits load_sotu_pairs(const SotuPairsSource& source);
 
 }  // namespace polyattn::data

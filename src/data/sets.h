@@ -76,11 +76,14 @@ struct TextSplits {
   std::string validation = {};
 };
 
-// Sequences of tokens of different lengths, and their classes.
+// Sequences of tokens of different lengths, and their classes; or pairs of
+// sequences, one directly after the other, and the classes of the pairs.
 struct SequenceSet {
-  std::vector<std::uint8_t> tokens;       // one sequence after the other
-  std::vector<std::int64_t> begin = {0};  // [count + 1], offsets into tokens
-  std::vector<std::int32_t> labels;       // [count]
+  std::vector<std::uint8_t> tokens;  // one sequence after the other
+  // [towers * count + 1], offsets into tokens.
+  std::vector<std::int64_t> begin = {0};
+  std::vector<std::int32_t> labels;  // [count]
+  std::int64_t towers = 1;           // sequences of an example: 1 or 2
 
   std::size_t count() const { return labels.size(); }
 };
