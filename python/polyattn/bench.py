@@ -35,6 +35,9 @@ SHAPES = (
     (1, 2, 16384, 64, True),
 )
 QUICK_SHAPES = ((4, 3, 65, 64, False), (1, 2, 256, 64, True))
+# Images, windows of each, H, N, D, as Swin's first stages have them.
+WINDOWS = ((64, 4, 3, 49, 32), (64, 4, 4, 64, 32))
+QUICK_WINDOWS = ((2, 4, 3, 49, 32),)
 DECODE_KEYS = (2048, 16384, 65536)
 _LEAST_SECONDS = 0.03  # of one measurement
 # Threads of one library spin for a while after a call, on the cores that the next
@@ -65,10 +68,12 @@ class Row:
 
 
 def seconds_of(program: Program, repeats: int) -> float:
-    start = time.perf_counter()
+    """With one thread of processor time, which other programs do not add to."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
     for _ in range(repeats):
         program()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def measure(programs: Dict[str, Program], rounds: int) -> Dict[str, List[float]]:
@@ -134,6 +139,51 @@ def ours(formula: str, causal: bool) -> Callable[..., Tensor]:
     )
 
 
+class Windows:
+    """Shifted windows: a learned bias that all share, and a mask of each.
+
+    q, k, v are [images x windows, H, N, D]; the mask is true for pairs of one
+    region of the image, the last row and column of windows hold two or four.
+    """
+
+    def __init__(self, shape: Sequence[int], grad: bool) -> None:
+        images, self.windows, heads, n, d = shape
+        self.images = images
+        self.inputs = inputs_of((images * self.windows, heads, n, d), grad)
+        generator = torch.Generator().manual_seed(3)
+        bias = torch.randn(heads, n, n, generator=generator)
+        self.bias = bias.requires_grad_(grad)
+        self.mask = self._regions(math.isqrt(n))
+        self.added = torch.zeros(self.mask.shape)
+        self.added.masked_fill_(~self.mask, float("-inf"))
+
+    def _regions(self, side: int) -> Tensor:
+        far = torch.arange(side) >= side - side // 2
+        masks = []
+        for window in range(self.windows):
+            below = far[:, None].expand(side, side) & (window // 2 % 2 == 1)
+            right = far[None].expand(side, side) & (window % 2 == 1)
+            region = (below.int() + 2 * right.int()).flatten()
+            masks.append(region[:, None] == region[None])
+        return torch.stack(masks)[:, None]
+
+    def float_mask(self, bias: Tensor) -> Tensor:
+        """As timm does: bias and mask become one, with a copy for each image."""
+        return (bias + self.added).repeat(self.images, 1, 1, 1)
+
+    def sdpa(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+        mask = self.float_mask(bias)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    def ours(self, formula: str) -> Callable[..., Tensor]:
+        def call(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+            q, k, v = (x.unflatten(0, (self.images, self.windows)) for x in (q, k, v))
+            o = polyattn.attention(q, k, v, self.mask, bias=bias, activation=formula)
+            return o.flatten(0, 1)
+
+        return call
+
+
 class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -182,6 +232,22 @@ class Bench:
                     ("SDPA", program_of(sdpa, inputs, backward)),
                     {
                         f: program_of(ours(f, causal), inputs, backward)
+                        for f in FORMULAS
+                    },
+                )
+
+    def windowed(self) -> Iterator[Row]:
+        for shape in QUICK_WINDOWS if self.options.quick else WINDOWS:
+            for work, backward in (("forward", False), ("forward and backward", True)):
+                windows = Windows(shape, backward)
+                inputs = [*windows.inputs, windows.bias]
+                yield from self.compare(
+                    "windows",
+                    ",".join(map(str, shape)),
+                    work,
+                    ("SDPA, float mask", program_of(windows.sdpa, inputs, backward)),
+                    {
+                        f: program_of(windows.ours(f), inputs, backward)
                         for f in FORMULAS
                     },
                 )
@@ -251,6 +317,7 @@ class Bench:
     def run(self) -> List[Row]:
         groups: Dict[str, Callable[[], Iterator[Row]]] = {
             "sdpa": self.sdpa,
+            "windows": self.windowed,
             "compile": self.compiled,
             "onnx": self.onnx,
             "decode": self.decode,
@@ -309,7 +376,7 @@ def facts() -> Dict[str, str]:
     }
 
 
-GROUPS = ("sdpa", "compile", "onnx", "decode")
+GROUPS = ("sdpa", "windows", "compile", "onnx", "decode")
 
 
 def parse(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

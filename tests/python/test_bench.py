@@ -43,15 +43,40 @@ def test_onnx_computes_attention():
     torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_the_float_mask_of_windows_is_bias_and_mask(grad):
+    windows = bench.Windows((2, 4, 3, 9, 8), grad)
+    assert windows.mask.shape == (4, 1, 9, 9)
+    # One region in the first window, two in the next two, four in the last.
+    assert [len(mask[0].unique(dim=0)) for mask in windows.mask] == [1, 2, 2, 4]
+    q, k, v = windows.inputs
+    scores = q @ k.transpose(-2, -1) * 8**-0.5 + windows.float_mask(windows.bias)
+    got = windows.ours("softmax")(q, k, v, windows.bias)
+    torch.testing.assert_close(got, scores.softmax(-1) @ v)
+    if grad:
+        want = torch.autograd.grad((scores.softmax(-1) @ v).sum(), windows.bias)
+        torch.testing.assert_close(torch.autograd.grad(got.sum(), windows.bias), want)
+
+
+@needs_torch_2
+def test_the_baseline_of_windows_is_ours():
+    windows = bench.Windows((2, 4, 3, 9, 8), False)
+    inputs = [*windows.inputs, windows.bias]
+    torch.testing.assert_close(
+        windows.sdpa(*inputs), windows.ours("softmax")(*inputs)
+    )
+
+
 @needs_torch_2
 def test_quick_run(tmp_path, capsys):
     path = tmp_path / "rows.json"
     arguments = ["--quick", "--threads", "1", "--only", "sdpa", "--only", "decode"]
+    arguments += ["--only", "windows"]
     assert bench.main([*arguments, "--json", str(path)]) == 0
     document = json.loads(path.read_text())
     rows = document["rows"]
-    # Two shapes, two kinds of work, three formulas; one length, three ways.
-    assert len(rows) == 12 + 3
+    # Two shapes, two kinds of work, three formulas; one length, three ways; windows.
+    assert len(rows) == 12 + 3 + 6
     for row in rows:
         assert row["low"] <= row["speed_up"] <= row["high"]
         assert math.isfinite(row["speed_up"]) and row["seconds"] > 0
