@@ -17,6 +17,7 @@
 #include "bench/command_options.h"
 #include "bench/data_bench.h"
 #include "bench/linear.h"
+#include "bench/time_to_quality.h"
 #include "bench/torch_bench.h"
 #include "cli/program.h"
 #include "polyattn/activation.h"
@@ -36,6 +37,15 @@ void add_torch_options(CLI::App& app, Options& options) {
   add_capability_option(app, options);
   add_run_options(app, options);
 }
+
+constexpr const char* kQualityExamples =
+    "  polyattn bench time-to-quality imdb --prepare\n"
+    "  python3 examples/pytorch_steps.py "
+    "runs/time-to-quality-imdb/steps.safetensors \\\n"
+    "      --json pytorch.json\n"
+    "  polyattn bench time-to-quality imdb --pytorch pytorch.json --json "
+    "quality.json\n"
+    "  polyattn report runs/time-to-quality-imdb --bench quality.json\n";
 
 const Benchmark kBenchmarks[] = {
     {"core", "The kernels against OpenBLAS, or cases of your own; the default",
@@ -61,6 +71,9 @@ const Benchmark kBenchmarks[] = {
      }},
     {"data", "Images decoded and augmented, against what a model takes",
      "  polyattn bench data --workers 1\n", add_data_options},
+    {"time-to-quality",
+     "Processor time until a model is as good as softmax, less half a point",
+     kQualityExamples, add_quality_options},
     {"calibrate", "Measure what the planner needs to know of this machine",
      "  polyattn bench calibrate\n", [](CLI::App&, Options&) {}},
 };
@@ -129,6 +142,19 @@ void print(const Options& options, const std::string& text,
   }
 }
 
+int run_time_to_quality(Options& options, const std::string& machine) {
+  if (options.quality.out.empty()) {
+    options.quality.out = "runs/time-to-quality-" + options.quality.task;
+  }
+  const QualityOutcome outcome = time_to_quality(options);
+  const std::string rows = outcome.report.rows.empty()
+                               ? ""
+                               : report_text(outcome.report, wants_colours());
+  print(options, machine + "\n" + outcome.text + rows,
+        report_json(outcome.report));
+  return base::kExitDone;
+}
+
 int run_chosen(const CLI::App& chosen, Options& options) {
   options.grid = has_grid(chosen);
   if (chosen.count("--json") > 0 && options.json.value_or("").empty()) {
@@ -148,6 +174,9 @@ int run_chosen(const CLI::App& chosen, Options& options) {
     const DataFigures figures = bench_data(options);
     print(options, machine + "\n" + data_text(figures), data_json(figures));
     return base::kExitDone;
+  }
+  if (chosen.get_name() == "time-to-quality") {
+    return run_time_to_quality(options, machine);
   }
   const Report report = report_of(chosen.get_name(), options);
   print(options, machine + report_text(report, wants_colours()),

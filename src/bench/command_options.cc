@@ -96,6 +96,40 @@ void add_data_options(CLI::App& app, Options& o) {
   app.add_option("--seed", o.seed, "Seed of the images and weights");
 }
 
+void add_quality_options(CLI::App& app, Options& o) {
+  app.add_option("task", o.quality.task, "imdb, listops, ...: of sequences")
+      ->required();
+  app.add_option("--activations", o.quality.arms,
+                 "Formulas, softmax first, as `polyattn compare` takes them")
+      ->capture_default_str();
+  app.add_option("--seeds", o.quality.seeds, "Runs of each")
+      ->check(between(1, 1000))
+      ->capture_default_str();
+  app.add_option("--set", o.quality.settings,
+                 "Change a key of the config; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.add_option("--out", o.quality.out,
+                 "Folder of the runs; default runs/time-to-quality-TASK")
+      ->type_name("DIR");
+  app.add_flag("--prepare", o.quality.prepare,
+               "Write the steps for PyTorch into it, and train nothing");
+  app.add_option("--pytorch", o.quality.pytorch,
+                 "What a step takes in PyTorch, by examples/pytorch_steps.py; "
+                 "may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("--batches", o.quality.batches,
+                 "Batches that are timed, the first ones of a run")
+      ->check(between(1, 10000))
+      ->capture_default_str();
+  app.add_option("--repeats", o.repeats, "Rounds over them; default 3")
+      ->check(between(1, 1000));
+  app.add_option("--threads", o.threads, "Of the timed steps; default 1")
+      ->expected(1)
+      ->check(between(1, 1024));
+}
+
 void add_run_options(CLI::App& app, Options& o, const RunDefaults& defaults) {
   app.add_flag("--quick", o.quick, "A short selection, few rounds");
   app.add_option("--threads", o.threads,

@@ -19,6 +19,9 @@ void add_longest_option(CLI::App& app, Options& options);
 // Of data: one number of threads, workers, an activation.
 void add_data_options(CLI::App& app, Options& options);
 
+// Of time-to-quality.
+void add_quality_options(CLI::App& app, Options& options);
+
 // What the help says.
 struct RunDefaults {
   const char* threads = "1,2";

@@ -11,6 +11,18 @@
 
 namespace polyattn::bench {
 
+// Of time-to-quality.
+struct QualityOptions {
+  std::string task;
+  std::string arms = "softmax,x/N,x^2/N,x^3/N";
+  int seeds = 3;
+  std::vector<std::string> settings;  // key=value
+  std::string out;                    // empty: by the task
+  std::int64_t batches = 8;
+  bool prepare = false;              // write the steps for PyTorch, no more
+  std::vector<std::string> pytorch;  // what it took there
+};
+
 // Of every benchmark; each takes those that it has a use for.
 struct Options {
   // Of core. True if any of those down to `path` was given: measure their grid
@@ -34,6 +46,8 @@ struct Options {
   std::vector<std::string> capabilities;  // empty: default_capabilities()
   std::string only;  // of torch and train: rows whose name contains this
   std::optional<std::int64_t> longest;  // of linear: shorten what is longer
+
+  QualityOptions quality;
 
   std::int64_t workers = 0;  // of data; 0: as many as threads
 

@@ -15,6 +15,8 @@ struct Report {
   std::vector<Row> rows;
   // Of `bench linear` alone: lists of objects, as they stand in the JSON.
   nlohmann::ordered_json accuracy = {}, overflow = {}, planner = {};
+  // Of `bench time-to-quality`: the same.
+  nlohmann::ordered_json time_to_quality = {}, quality_curves = {};
 };
 
 // A part of a benchmark, which adds what it finds.
@@ -30,7 +32,8 @@ Report run_tasks(const std::vector<Task>& tasks, base::ProgressStyle style);
 // Rates of sgemm, the tables and the verdict.
 std::string report_text(const Report& report, bool colours);
 
-// version, target, rows; with `bench linear` also accuracy, overflow, planner.
+// version, target, rows; with `bench linear` also accuracy, overflow, planner;
+// with `bench time-to-quality` time_to_quality and quality_curves.
 // x_q1 and x_q3 are the quartiles of x; what was not measured is null.
 nlohmann::ordered_json report_json(const Report& report);
 

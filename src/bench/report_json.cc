@@ -129,6 +129,10 @@ Json report_json(const Report& report) {
   if (!report.accuracy.empty()) json["accuracy"] = report.accuracy;
   if (!report.overflow.empty()) json["overflow"] = report.overflow;
   if (!report.planner.empty()) json["planner"] = report.planner;
+  if (!report.time_to_quality.empty()) {
+    json["time_to_quality"] = report.time_to_quality;
+    json["quality_curves"] = report.quality_curves;
+  }
   return json;
 }
 

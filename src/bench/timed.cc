@@ -2,9 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 namespace polyattn::bench {
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 double seconds_of(const std::function<void()>& call, int calls) {
   const auto start = std::chrono::steady_clock::now();

@@ -12,6 +12,9 @@
 
 namespace polyattn::bench {
 
+// That the threads of this process have used so far.
+double processor_seconds();
+
 double seconds_of(const std::function<void()>& call, int calls);
 
 class Timed {

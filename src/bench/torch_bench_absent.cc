@@ -1,6 +1,7 @@
-// `bench torch`, `bench train` and `bench data` in a build without torch.
+// What the benchmarks that need torch do in a build without torch.
 #include "base/program.h"
 #include "bench/data_bench.h"
+#include "bench/time_to_quality.h"
 #include "bench/torch_bench.h"
 
 namespace polyattn::bench {
@@ -23,6 +24,10 @@ Report bench_torch(const std::string& name, const Options& /*options*/,
 
 DataFigures bench_data(const Options& /*options*/) {
   refuse_without_torch("data");
+}
+
+QualityOutcome time_to_quality(const Options& /*options*/) {
+  refuse_without_torch("time-to-quality");
 }
 
 }  // namespace polyattn::bench

@@ -258,16 +258,6 @@ Comparison memory_comparison(const Pair& pair, const Shape& shape,
   return comparison;
 }
 
-// How far the resident size rises during the call.
-double peak_megabytes(const std::function<void()>& call) {
-  ::malloc_trim(0);  // pages that free() kept would hide the next ones
-  const base::PeakMemory memory;
-  call();
-  const auto growth = memory.growth();
-  if (!growth) throw std::runtime_error("[bench] /proc tells no peak memory");
-  return static_cast<double>(*growth) / 1e6;
-}
-
 Samples weigh(const Calls& calls) {
   Samples samples;
   for (int i = 0; i < 3; ++i) {
@@ -277,20 +267,22 @@ Samples weigh(const Calls& calls) {
   return samples;
 }
 
-class TorchThreads {
- public:
-  explicit TorchThreads(int threads) : before_(at::get_num_threads()) {
-    at::set_num_threads(threads);
-  }
-  ~TorchThreads() { at::set_num_threads(before_); }
-  TorchThreads(const TorchThreads&) = delete;
-  TorchThreads& operator=(const TorchThreads&) = delete;
-
- private:
-  int before_;
-};
-
 }  // namespace
+
+TorchThreads::TorchThreads(int threads) : before_(at::get_num_threads()) {
+  at::set_num_threads(threads);
+}
+
+TorchThreads::~TorchThreads() { at::set_num_threads(before_); }
+
+double peak_megabytes(const std::function<void()>& call) {
+  ::malloc_trim(0);  // pages that free() kept would hide the next ones
+  const base::PeakMemory memory;
+  call();
+  const auto growth = memory.growth();
+  if (!growth) throw std::runtime_error("[bench] /proc tells no peak memory");
+  return static_cast<double>(*growth) / 1e6;
+}
 
 std::vector<Comparison> torch_comparisons(bool quick) {
   const Shape vision{16, 12, 196, 64}, text{1, 12, 1024, 64},

@@ -32,6 +32,21 @@ std::vector<Comparison> torch_comparisons(bool quick);
 Row run_comparison(const Comparison& comparison, int threads,
                    const RunOptions& options);
 
+// How far the resident size rises during the call.
+double peak_megabytes(const std::function<void()>& call);
+
+// While it lives, libtorch has so many threads.
+class TorchThreads {
+ public:
+  explicit TorchThreads(int threads);
+  ~TorchThreads();
+  TorchThreads(const TorchThreads&) = delete;
+  TorchThreads& operator=(const TorchThreads&) = delete;
+
+ private:
+  int before_;
+};
+
 // The instruction set that libtorch uses in this process, such as AVX2.
 std::string torch_capability();
 

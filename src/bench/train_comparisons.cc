@@ -7,19 +7,16 @@
 #include <utility>
 
 #include "bench/eager_attention.h"
-#include "train/adamw.h"
+#include "bench/rig.h"
 #include "train/examples.h"
 #include "train/network.h"
-#include "train/prefetch.h"
 #include "train/random.h"
 #include "train/run/config.h"
-#include "train/step.h"
 
 namespace polyattn::bench {
 namespace {
 
 constexpr const char* kActivations[] = {"softmax", "x^3/sqrt(N)"};
-constexpr std::int64_t kForever = 1LL << 40;
 
 // The default model for CIFAR-10: 64 patches and a class token, heads of 64.
 run::Config vit_config(const std::string& activation) {
@@ -70,48 +67,21 @@ std::shared_ptr<const train::TaskData> noise_text(std::uint64_t seed) {
 
 using MakeData = std::shared_ptr<const train::TaskData> (*)(std::uint64_t seed);
 
-// A model in training: the state behind a call.
-class Rig {
- public:
-  enum class Batches { kOne, kMade };
+enum class Batches { kOne, kMade };
 
-  Rig(const run::Config& config, std::shared_ptr<const train::TaskData> data,
-      Batches batches)
-      : config_(config),
-        examples_(train::make_examples(data, config_)),
-        network_(
-            train::make_network(config_, train::shape_of(*data, config_.task))),
-        optimizer_(network_->module(), config_.train),
-        stepper_(config_, *network_, optimizer_, kForever),
-        first_(examples_->train_batch(0)),
-        prefetcher_(
-            [this, batches](std::int64_t index) {
-              return batches == Batches::kOne ? first_
-                                              : examples_->train_batch(index);
-            },
-            0, kForever) {
-    network_->module().train();
-  }
-
-  double step(bool watch = false) {
-    const auto result = stepper_.make(prefetcher_, step_++, watch);
-    if (result.diverged)
-      throw std::runtime_error("[bench] " + *result.diverged);
-    return result.loss;
-  }
-
-  torch::nn::Module& module() { return network_->module(); }
-
- private:
-  run::Config config_;
-  std::unique_ptr<train::Examples> examples_;
-  std::unique_ptr<train::Network> network_;
-  train::AdamW optimizer_;
-  train::Stepper stepper_;
-  train::Batch first_;
-  train::Prefetcher prefetcher_;
-  std::int64_t step_ = 0;
-};
+std::shared_ptr<Rig> make_rig(
+    const run::Config& config,
+    const std::shared_ptr<const train::TaskData>& data, Batches batches) {
+  const std::shared_ptr<train::Examples> examples =
+      train::make_examples(data, config);
+  auto network =
+      train::make_network(config, train::shape_of(*data, config.task));
+  const train::Batch first = examples->train_batch(0);
+  return std::make_shared<Rig>(
+      config, std::move(network), [=](std::int64_t index) {
+        return batches == Batches::kOne ? first : examples->train_batch(index);
+      });
+}
 
 // Both start from the same weights and see the same batch: two losses that
 // differ by more than a thousandth are of two models.
@@ -138,8 +108,8 @@ Comparison step_comparison(const std::string& name, const run::Config& config,
     run::Config own = config;
     own.train.seed = static_cast<std::int64_t>(seed);
     const auto data = make_data(seed);
-    auto ours = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
-    auto theirs = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
+    auto ours = make_rig(own, data, Batches::kOne);
+    auto theirs = make_rig(own, data, Batches::kOne);
     make_eager(theirs->module());
     check_losses(comparison.name, ours->step(), theirs->step());
     return {[ours] { ours->step(); }, [theirs] { theirs->step(); }};
@@ -174,8 +144,8 @@ Comparison part_comparison(const std::string& name, const Part& part,
     const auto data = make_data(seed);
     run::Config own = config;
     part.set(own.model, config.task.name == "sotu" ? 4 : 3);
-    auto with = std::make_shared<Rig>(own, data, Rig::Batches::kOne);
-    auto without = std::make_shared<Rig>(config, data, Rig::Batches::kOne);
+    auto with = make_rig(own, data, Batches::kOne);
+    auto without = make_rig(config, data, Batches::kOne);
     return {[with] { with->step(); }, [without] { without->step(); }};
   };
   return comparison;
@@ -190,10 +160,8 @@ Comparison batches_comparison() {
   comparison.effort = 2;
   comparison.prepare = [](std::uint64_t seed) -> Calls {
     const auto data = noise_images(seed);
-    auto made =
-        std::make_shared<Rig>(vit_config("softmax"), data, Rig::Batches::kMade);
-    auto one =
-        std::make_shared<Rig>(vit_config("softmax"), data, Rig::Batches::kOne);
+    auto made = make_rig(vit_config("softmax"), data, Batches::kMade);
+    auto one = make_rig(vit_config("softmax"), data, Batches::kOne);
     return {[made] { made->step(); }, [one] { one->step(); }};
   };
   return comparison;
@@ -211,8 +179,8 @@ Comparison norms_comparison(const std::string& activation) {
   comparison.goal = 1 / (1 + 0.03 * every);
   comparison.effort = 2;
   comparison.prepare = [=](std::uint64_t seed) -> Calls {
-    auto rig = std::make_shared<Rig>(vit_config(activation), noise_images(seed),
-                                     Rig::Batches::kOne);
+    auto rig =
+        make_rig(vit_config(activation), noise_images(seed), Batches::kOne);
     return {[rig] { rig->step(true); }, [rig] { rig->step(false); }};
   };
   return comparison;

@@ -18,6 +18,7 @@ export interface PlotOptions {
   height: number;
   log: boolean;
   logX?: boolean;
+  spanGaps?: boolean; // lines whose points are at different x
   compact: boolean;
   ink: Ink;
   references: Reference[];
@@ -68,6 +69,7 @@ function seriesOptions(series: Series, options: PlotOptions, marked: boolean): u
     stroke: colour,
     width,
     dash,
+    spanGaps: options.spanGaps ?? false,
     points: { show: marked && series.role === 'line', size: 6, fill: colour, stroke: colour },
   };
 }

@@ -253,10 +253,19 @@ export interface BenchTable {
   rows: unknown[][];
 }
 
+// Accuracy of a model in training against processor time.
+export interface QualityCurve {
+  model: string;
+  by: string; // who computed: polyattn, or PyTorch
+  target: number;
+  points: { seconds: number; accuracy: number }[];
+}
+
 export interface Bench {
   rows: BenchRow[];
   paths: BenchRow[]; // for the drawing against N alone
   tables: BenchTable[];
+  curves: QualityCurve[];
 }
 
 export interface Report {

@@ -1,5 +1,14 @@
 // The documents of polyattn theory --json and polyattn bench --json.
-import type { Bench, BenchRow, BenchTable, Claim, Spread, Theory, TheoryRow } from './document';
+import type {
+  Bench,
+  BenchRow,
+  BenchTable,
+  Claim,
+  QualityCurve,
+  Spread,
+  Theory,
+  TheoryRow,
+} from './document';
 import { fields, list, number, numberOrNull, text, texts, type Fields } from './values';
 
 function readTheoryRow(value: unknown): TheoryRow {
@@ -116,6 +125,16 @@ function tableOf(title: string, rows: Fields[]): BenchTable[] {
   return [{ title, columns, rows: rows.map((row) => columns.map((column) => row[column])) }];
 }
 
+// As many points as both lists have numbers.
+function readCurve(value: unknown): QualityCurve {
+  const curve = fields(value);
+  const accuracies = list(curve.accuracy).map(number);
+  const points = list(curve.processor_seconds)
+    .map((seconds, i) => ({ seconds: number(seconds), accuracy: accuracies[i] ?? NaN }))
+    .filter(({ seconds, accuracy }) => Number.isFinite(seconds) && Number.isFinite(accuracy));
+  return { model: text(curve.model), by: text(curve.by), target: number(curve.target), points };
+}
+
 // The document, in which `rows` are measurements and other lists are tables; or a list of
 // measurements, or a single one.
 export function readBench(value: unknown): Bench | null {
@@ -125,8 +144,12 @@ export function readBench(value: unknown): Bench | null {
       ? [['', Array.isArray(value) ? value : [value]]]
       : Object.entries(whole).map(([name, rows]) => [name === 'rows' ? '' : name, list(rows)]);
   if (groups.every(([, rows]) => rows.length === 0)) return null;
-  const bench: Bench = { rows: [], paths: [], tables: [] };
+  const bench: Bench = { rows: [], paths: [], tables: [], curves: [] };
   for (const [group, entries] of groups) {
+    if (group === 'quality_curves') {
+      bench.curves.push(...entries.map(readCurve));
+      continue;
+    }
     const all = entries.map(fields);
     const named = all.filter((row) => text(row.name) !== '');
     const others = all.filter((row) => text(row.name) === '');

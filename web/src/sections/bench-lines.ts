@@ -1,6 +1,7 @@
 // Measurements of polyattn bench that differ in their length alone, as lines over
-// the number of tokens: a panel for the time and one for the memory of a setting.
-import type { BenchRow } from '../model/document';
+// the number of tokens: a panel for the time and one for the memory of a setting. And
+// accuracy against processor time.
+import type { BenchRow, QualityCurve } from '../model/document';
 import type { LengthLine, LengthPanel, LengthPoint } from './length-lines';
 
 type Pick = (row: BenchRow) => LengthPoint | null;
@@ -59,4 +60,22 @@ export function benchPanels(rows: BenchRow[]): LengthPanel[] {
       ...panelOf(`MB beside inputs and outputs: ${setting}`, memories),
     ];
   });
+}
+
+function qualityLine({ model, by, target, points }: QualityCurve): LengthLine {
+  const percent = (share: number) => 100 * share;
+  return {
+    name: `${model}, ${by}`,
+    points: new Map(
+      points.map(({ seconds, accuracy }) => {
+        const value = percent(accuracy);
+        return [seconds, { value, low: value, high: value, count: 1, expected: percent(target) }];
+      }),
+    ),
+  };
+}
+
+export function qualityPanels(curves: QualityCurve[]): LengthPanel[] {
+  const panels = panelOf('accuracy on validation data, %', curves.map(qualityLine));
+  return panels.map((panel) => ({ ...panel, time: true }));
 }

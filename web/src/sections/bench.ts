@@ -6,9 +6,10 @@ import { tableOf, type Table } from '../text/csv';
 import { fixed, integer, plural, significant } from '../text/format';
 import type { Context, Section } from '../view/context';
 import { dotPlot, rangeOf, shown } from './bench-drawing';
-import { benchPanels } from './bench-lines';
+import { benchPanels, qualityPanels } from './bench-lines';
 import { plainTable } from './bench-tables';
 import { LengthChart } from './length-chart';
+import type { LengthPanel } from './length-lines';
 
 function unitOf(row: BenchRow): string {
   const baseline = row.baseline || 'its baseline';
@@ -106,22 +107,28 @@ function summary(rows: BenchRow[]): string {
   return `${plural(rows.length, 'measurement')}: medians of rounds in which ours and the baseline take turns, with quartiles.${verdict} In the drawing the thin line is 1, the short one the goal.`;
 }
 
-function lengthCharts(context: Context, { rows, paths }: Bench): Child {
-  const panels = benchPanels([...rows, ...paths]);
+function lines(context: Context, title: string, panels: LengthPanel[]): Child {
   if (panels.length === 0) return null;
   return h(
     'article',
-    { class: 'claim', 'aria-label': 'Against the number of tokens' },
-    h('h3', null, 'Against the number of tokens'),
+    { class: 'claim', 'aria-label': title },
+    h('h3', null, title),
     new LengthChart(context.theme, panels, 'Shown').element,
   );
+}
+
+function lengthCharts(context: Context, { rows, paths, curves }: Bench): Child[] {
+  return [
+    lines(context, 'Time to quality', qualityPanels(curves)),
+    lines(context, 'Against the number of tokens', benchPanels([...rows, ...paths])),
+  ];
 }
 
 export function benchSection(context: Context): Section {
   const element = h('section', { id: 'speed', 'aria-labelledby': 'speed-title' });
   let drawn = '';
   const update = () => {
-    const bench = context.report.bench ?? { rows: [], paths: [], tables: [] };
+    const bench = context.report.bench ?? { rows: [], paths: [], tables: [], curves: [] };
     if (JSON.stringify(bench) === drawn) return;
     drawn = JSON.stringify(bench);
     const { rows } = bench;

@@ -1,12 +1,12 @@
-// Values against the number of tokens, both axes logarithmic, and dotted what they
-// are held against, where there is such a thing.
+// Values against the number of tokens, both axes logarithmic, or against time, both
+// linear; and dotted what they are held against, where there is such a thing.
 import type { ChartData } from '../charts/data';
 import { Plot, type SeriesLook } from '../charts/plot';
 import { summaryTextOf } from '../charts/summary';
 import { Tooltip } from '../charts/tooltip';
 import { fill, h } from '../dom';
 import { watchVisibility } from '../lazy';
-import { integer } from '../text/format';
+import { integer, significant } from '../text/format';
 import { pretty } from '../text/pretty';
 import { choose } from '../view/controls';
 import { formula } from '../math';
@@ -53,7 +53,7 @@ export class LengthChart {
   }
 
   private draw(): void {
-    const { lines } = this.panel;
+    const { lines, time = false } = this.panel;
     const data = lengthData(lines);
     const { x } = data;
     this.plot?.destroy();
@@ -68,16 +68,17 @@ export class LengthChart {
     this.plot = new Plot(this.frame, data, {
       width: this.frame.clientWidth,
       height: 280,
-      log: true,
-      logX: true,
+      log: !time,
+      logX: !time,
+      spanGaps: time,
       compact: false,
       ink: this.theme.ink(),
       references: [],
       marks: [],
       xText: (value) => integer(value),
-      xName: 'N, tokens',
-      xTicks: x.length <= 12 ? x : undefined,
-      range: () => [x[0] / 1.15, x[x.length - 1] * 1.15],
+      xName: time ? 'processor time, seconds' : 'N, tokens',
+      xTicks: !time && x.length <= 12 ? x : undefined,
+      range: () => (time ? [0, x[x.length - 1] * 1.03] : [x[0] / 1.15, x[x.length - 1] * 1.15]),
       look: (series) => this.look(series.activation),
       onCursor: (index) => this.cursorAt(index, data),
       onSelect: () => {},
@@ -96,7 +97,7 @@ export class LengthChart {
   private cursorAt(index: number | null, data: ChartData): void {
     if (index === null || this.plot === null) return this.tooltip.hide();
     this.tooltip.show(
-      `N = ${integer(data.x[index])}`,
+      this.panel.time ? `${significant(data.x[index])} s` : `N = ${integer(data.x[index])}`,
       data.readout(index),
       this.plot.left(index),
       this.plot.over.clientWidth,
@@ -114,7 +115,9 @@ export class LengthChart {
       'li',
       null,
       swatch({ ...lineStyle(0), dash: [2, 3] }),
-      ' dotted: what was expected, or the bound',
+      this.panel.time
+        ? ' dotted: softmax at its end, less half a point'
+        : ' dotted: what was expected, or the bound',
     );
     fill(this.key, items, held ? dotted : null);
   }

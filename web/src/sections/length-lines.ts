@@ -17,6 +17,7 @@ export interface LengthLine {
 export interface LengthPanel {
   title: string;
   lines: LengthLine[];
+  time?: boolean; // against seconds of processor time, both axes linear
 }
 
 // The name of the lines that the measured ones are held against.

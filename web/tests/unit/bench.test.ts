@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readBench } from '../../src/model/read-extras';
-import { benchPanels } from '../../src/sections/bench-lines';
+import { benchPanels, qualityPanels } from '../../src/sections/bench-lines';
 import { lengthData } from '../../src/sections/length-lines';
 import { makeBench } from '../fixtures/theory';
 
@@ -98,5 +98,36 @@ describe('lines over the number of tokens', () => {
     const [panel] = benchPanels(readBench([row(64), row(128)])?.rows ?? []);
     expect(panel.lines.map((line) => line.name)).toEqual(['x', 'x, materialised']);
     expect(panel.lines[1].points.get(128)?.value).toBe(128);
+  });
+});
+
+describe('accuracy against processor time', () => {
+  const curve = {
+    model: 'x^2/N',
+    by: 'polyattn',
+    target: 0.8,
+    processor_seconds: [10, 20],
+    accuracy: [0.5, 0.85],
+  };
+  const softmax = { ...curve, model: 'softmax', by: 'PyTorch', processor_seconds: [30, 60] };
+
+  it('is a line for each model, and the target', () => {
+    const bench = readBench({ quality_curves: [curve, softmax] });
+    expect(bench?.tables).toEqual([]);
+    const [panel] = qualityPanels(bench?.curves ?? []);
+    expect(panel.time).toBe(true);
+    const data = lengthData(panel.lines);
+    expect(data.x).toEqual([10, 20, 30, 60]);
+    const values = new Map(data.series.map(({ label, values }) => [label, values]));
+    expect(values.get('x^2/N, polyattn')).toEqual([50, 85, null, null]);
+    expect(values.get('softmax, PyTorch')).toEqual([null, null, 50, 85]);
+    expect(values.get('x^2/N, polyattn, expected')).toEqual([80, 80, null, null]);
+  });
+
+  it('leaves out what is no number', () => {
+    const broken = { ...curve, processor_seconds: [10, 'nan', 30, 40], accuracy: [0.5, 1, null] };
+    const bench = readBench({ quality_curves: [broken, 7] });
+    expect(bench?.curves[0].points).toEqual([{ seconds: 10, accuracy: 0.5 }]);
+    expect(qualityPanels(bench?.curves ?? [])).toEqual([]);
   });
 });
