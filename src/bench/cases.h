@@ -42,6 +42,7 @@ enum class Measure {
   kTimeRatio,   // ours over the baseline
   kSpeedup,     // the baseline over ours
   kMegabytes,   // memory beside inputs and outputs
+  kGrowth,      // exponent g of a time that grows as N^g
 };
 
 enum class Bound { kAtLeast, kAtMost };

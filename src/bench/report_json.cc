@@ -43,7 +43,7 @@ constexpr BytesField kBytes[] = {{"extra_bytes", &Row::extra_bytes},
 
 // In the order of Measure.
 constexpr const char* kMeasures[] = {"sgemm_ratio", "time_ratio", "speedup",
-                                     "megabytes"};
+                                     "megabytes", "growth"};
 
 template <typename T>
 Json value_or_null(const std::optional<T>& value) {

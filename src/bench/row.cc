@@ -44,6 +44,8 @@ std::optional<base::Spread> value_of(const Samples& samples, const Row& row) {
       return exactly(1e-6 *
                      static_cast<double>(std::max(row.extra_bytes.value_or(0),
                                                   row.peak_bytes.value_or(0))));
+    case Measure::kGrowth:  // of several rows: step_growth.cc
+      break;
   }
   return std::nullopt;
 }

@@ -23,6 +23,8 @@ std::string unit_of(const Row& row) {
       return row.unit == "MB" ? "× less" : "× as fast";
     case Measure::kMegabytes:
       return "MB";
+    case Measure::kGrowth:
+      return "= g of N^g";
   }
   return "";
 }

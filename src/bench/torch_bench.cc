@@ -6,6 +6,7 @@
 
 #include "base/process.h"
 #include "base/program.h"
+#include "bench/step_growth.h"
 #include "bench/torch_comparisons.h"
 #include "bench/train_comparisons.h"
 
@@ -19,10 +20,6 @@ Report measure_here(const std::string& name, const Options& options,
   std::erase_if(comparisons, [&](const Comparison& comparison) {
     return comparison.name.find(options.only) == std::string::npos;
   });
-  if (comparisons.empty()) {
-    throw base::UsageError(
-        fmt::format("--only {}: no row has this in its name", options.only));
-  }
   std::vector<Task> tasks;
   for (const Comparison& comparison : comparisons) {
     for (const int count : thread_counts(options, base::hardware_threads())) {
@@ -33,6 +30,17 @@ Report measure_here(const std::string& name, const Options& options,
                              comparison, count, run_options(options)));
                        }});
     }
+  }
+  if (name == "train") {
+    for (const int count : thread_counts(options, base::hardware_threads())) {
+      const auto more = step_growth_tasks(count, run_options(options),
+                                          options.quick, options.only);
+      tasks.insert(tasks.end(), more.begin(), more.end());
+    }
+  }
+  if (tasks.empty()) {
+    throw base::UsageError(
+        fmt::format("--only {}: no row has this in its name", options.only));
   }
   return run_tasks(tasks, style);
 }
