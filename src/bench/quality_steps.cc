@@ -23,26 +23,25 @@ namespace {
 
 using base::Json;
 
-// What the model in PyTorch does not have must have its default here.
+// What the model in PyTorch does not have must have its default here, also keys
+// that are younger than this.
 void check_comparable(const run::Config& config) {
+  const run::ModelConfig& model = config.model;
   run::Config plain = config;
-  const run::ModelConfig model;
+  plain.model = {.name = model.name,
+                 .activation = model.activation,
+                 .dim = model.dim,
+                 .depth = model.depth,
+                 .heads = model.heads,
+                 .mlp = model.mlp,
+                 .patch = model.patch,
+                 .pooling = model.pooling,
+                 .initialisation = model.initialisation,
+                 .start = model.start,
+                 .start_factor = model.start_factor,
+                 .qk_gain = model.qk_gain,
+                 .tied = model.tied};
   const run::TrainConfig train;
-  plain.model.kv_heads = model.kv_heads;
-  plain.model.positions = model.positions;
-  plain.model.norm = model.norm;
-  plain.model.qk_norm = model.qk_norm;
-  plain.model.learned_scale = model.learned_scale;
-  plain.model.learned_coefficients = model.learned_coefficients;
-  plain.model.output_norm = model.output_norm;
-  plain.model.output_gate = model.output_gate;
-  plain.model.center_values = model.center_values;
-  plain.model.short_conv = model.short_conv;
-  plain.model.layer_scale = model.layer_scale;
-  plain.model.norm_clamp = model.norm_clamp;
-  plain.model.dropout = model.dropout;
-  plain.model.attention_dropout = model.attention_dropout;
-  plain.model.drop_path = model.drop_path;
   plain.train.accumulate = train.accumulate;
   plain.train.ema = train.ema;
   plain.train.teacher = train.teacher;
