@@ -32,6 +32,10 @@ void check(const SequenceClassifierOptions& o) {
   TORCH_CHECK(!o.block().attention().causal(), '[', op,
               "] the attention is causal: no row but the last would see the "
               "whole sequence");
+  TORCH_CHECK(!o.block().nystrom() || o.positions() == "rotary" ||
+                  o.block().nystrom()->landmarks() <= o.context(),
+              '[', op, "] landmarks ", o.block().nystrom()->landmarks(),
+              " are more than the context ", o.context(), " has tokens");
   TORCH_CHECK(o.positions() == "rotary" || !o.block().attention().rotary(), '[',
               op, "] positions \"learned\", but the attention is rotary");
 }

@@ -32,6 +32,17 @@ void AttentionBase::watch_weights(bool on) {
   weights_ = torch::Tensor();
 }
 
+torch::Tensor AttentionBase::compute(
+    const Heads& heads, const polyattn::AttentionOptions& call) const {
+  return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
+                   : polyattn::attention(heads.q, heads.k, heads.v, call);
+}
+
+AttentionWithNorms AttentionBase::compute_with_norms(
+    const Heads& heads, const polyattn::AttentionOptions& call) const {
+  return polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
+}
+
 void AttentionBase::look_closer(const Heads& heads,
                                 const polyattn::AttentionOptions& call) {
   if (watching_weights_) {
@@ -40,16 +51,15 @@ void AttentionBase::look_closer(const Heads& heads,
     const std::int64_t keys = sizes[sizes.size() - 2];
     sizes.back() = keys;
     const auto one = torch::eye(keys).to(heads.v.options());
-    weights_ = polyattn::attention(heads.q, heads.k, one.expand(sizes),
-                                   polyattn::AttentionOptions(call).dropout(0));
+    weights_ = compute({heads.q, heads.k, one.expand(sizes)},
+                       polyattn::AttentionOptions(call).dropout(0));
   }
   if (!other_.empty()) {
     auto other = polyattn::AttentionOptions(call).activation(other_).dropout(0);
     other.coefficients(c10::nullopt);
-    other_norms_ =
-        by_example(polyattn::attention_with_norms(
-                       heads.q, heads.k, heads.v.narrow(-1, 0, 1), other)
-                       .norms);
+    other_norms_ = by_example(
+        compute_with_norms({heads.q, heads.k, heads.v.narrow(-1, 0, 1)}, other)
+            .norms);
   }
 }
 
@@ -58,14 +68,12 @@ torch::Tensor AttentionBase::watched_attention(
   if (before_weights_) heads.q = before_weights_(heads.q, heads.k, call);
   look_closer(heads, call);
   if (watching_) {
-    auto result =
-        polyattn::attention_with_norms(heads.q, heads.k, heads.v, call);
+    auto result = compute_with_norms(heads, call);
     norms_ = by_example(std::move(result.norms));
     keys_ = heads.k.size(-2);
     return result.output;
   }
-  return other_op_ ? other_op_(heads.q, heads.k, heads.v, call)
-                   : polyattn::attention(heads.q, heads.k, heads.v, call);
+  return compute(heads, call);
 }
 
 std::vector<AttentionBase*> attention_layers(torch::nn::Module& module) {

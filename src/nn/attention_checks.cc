@@ -1,6 +1,7 @@
 #include "nn/attention_checks.h"
 
 #include <cmath>
+#include <utility>
 
 #include "nn/choice.h"
 
@@ -72,6 +73,35 @@ void check_attention_options(const AttentionOptions& options) {
                   activation.kind == ActivationKind::kPolynomial,
               "[Attention] learned_coefficients are for polynomials, not for ",
               options.activation());
+}
+
+NystromAttentionOptions nystrom_options_of(const AttentionOptions& o,
+                                           const NystromOptions& nystrom) {
+  check_attention_options(o);
+  const std::int64_t heads = o.heads();
+  const std::pair<const char*, bool> parts[] = {
+      {"kv_heads", o.kv_heads().value_or(heads) != heads},
+      {"head_dim", o.head_dim().value_or(o.dim() / heads) != o.dim() / heads},
+      {"bias(false)", !o.bias()},
+      {"causal", o.causal()},
+      {"rotary", o.rotary().has_value()},
+      {"qk_norm", o.qk_norm() != "none"},
+      {"learned_scale", o.learned_scale()},
+      {"learned_coefficients", o.learned_coefficients() != "none"},
+      {"output_norm", o.output_norm() != "none"},
+      {"output_gate", o.output_gate()},
+      {"center_values", o.center_values()},
+      {"short_conv", o.short_conv() > 0},
+      {"norm_clamp", o.norm_clamp() != "none"}};
+  for (const auto& [name, asked] : parts) {
+    TORCH_CHECK(!asked, "[NystromAttention] ", name,
+                " is not for attention by way of landmarks");
+  }
+  return NystromAttentionOptions(o.dim(), heads)
+      .activation(o.activation())
+      .dropout(o.dropout())
+      .projection_dropout(o.projection_dropout())
+      .nystrom(nystrom);
 }
 
 }  // namespace polyattn::nn

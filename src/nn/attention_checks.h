@@ -3,11 +3,17 @@
 
 #include "nn/choice.h"
 #include "polyattn/nn/attention.h"
+#include "polyattn/nn/nystrom_attention.h"
 
 namespace polyattn::nn {
 
 // Throws c10::Error with a message that begins with [Attention].
 void check_attention_options(const AttentionOptions& options);
+
+// The same attention by way of landmarks. Throws c10::Error if it has a part
+// that is of all pairs alone: no choice is ignored in silence.
+NystromAttentionOptions nystrom_options_of(const AttentionOptions& options,
+                                           const NystromOptions& nystrom);
 
 // Throws c10::Error: [op] bad activation.
 Activation check_formula(const char* op, const std::string& formula);

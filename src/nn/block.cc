@@ -1,5 +1,7 @@
 #include "polyattn/nn/block.h"
 
+#include "nn/attention_checks.h"
+
 namespace polyattn::nn {
 
 BlockImpl::BlockImpl(const BlockOptions& options_) : options(options_) {
@@ -10,7 +12,13 @@ BlockImpl::BlockImpl(const BlockOptions& options_) : options(options_) {
 
 void BlockImpl::reset() {
   norm1 = register_module("norm1", Norm(options.norm_options()));
-  attention = register_module("attention", Attention(options.attention()));
+  if (options.nystrom()) {
+    nystrom = register_module(
+        "attention", NystromAttention(nystrom_options_of(options.attention(),
+                                                         *options.nystrom())));
+  } else {
+    attention = register_module("attention", Attention(options.attention()));
+  }
   norm2 = register_module("norm2", Norm(options.norm_options()));
   mlp = register_module("mlp", Mlp(options.mlp()));
   if (options.layer_scale()) {
@@ -24,15 +32,25 @@ void BlockImpl::reset() {
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& x,
                                  const torch::Tensor& mask) {
-  return finish(x, attention->forward(norm1->forward(x), mask));
+  const torch::Tensor rows = norm1->forward(x);
+  return finish(x, nystrom ? nystrom->forward(rows, mask)
+                           : attention->forward(rows, mask));
+}
+
+Attention& BlockImpl::attention_with_cache() {
+  TORCH_CHECK(
+      !nystrom,
+      "[Block] Nystrom attention has no cache: each row meets landmarks "
+      "of the whole sequence");
+  return attention;
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& x, KvCache& cache) {
-  return finish(x, attention->forward(norm1->forward(x), cache));
+  return finish(x, attention_with_cache()->forward(norm1->forward(x), cache));
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& x, DecodeCache& cache) {
-  return finish(x, attention->forward(norm1->forward(x), cache));
+  return finish(x, attention_with_cache()->forward(norm1->forward(x), cache));
 }
 
 torch::Tensor BlockImpl::finish(const torch::Tensor& x,

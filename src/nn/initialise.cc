@@ -67,6 +67,10 @@ class Initialiser {
     } else if (auto* class_attention = module.as<ClassAttentionImpl>()) {
       set_joint(class_attention->in_proj_weight, class_attention->in_proj_bias,
                 *class_attention->out_proj);
+    } else if (auto* nystrom = module.as<NystromAttentionImpl>()) {
+      set_joint(nystrom->in_proj_weight, nystrom->in_proj_bias,
+                *nystrom->out_proj);
+      set_taps(nystrom->conv_weight);
     } else if (auto* window = module.as<WindowAttentionImpl>()) {
       set_window_attention(*window);
     } else if (auto* mlp = module.as<MlpImpl>()) {
@@ -116,6 +120,13 @@ class Initialiser {
       set_linear(*a.gate_proj, Role::kLinear, Role::kAttentionBias);
     }
     a.reset_learned();
+  }
+
+  // Of a convolution of each channel by itself, or of each head.
+  void set_taps(const torch::Tensor& weight) {
+    if (!weight.defined()) return;
+    const std::int64_t taps = weight.numel() / weight.size(0);
+    set(weight, Role::kConvolution, {.in = taps, .out = taps});
   }
 
   // An attention of which q, k and v are equally wide.

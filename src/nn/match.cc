@@ -31,12 +31,20 @@ struct HeadNorms {
   std::vector<double> own, softmax;  // by head
 };
 
+// The norms ||A||_F [..., H] that a layer has of q and k.
+using NormsOf =
+    std::function<torch::Tensor(const torch::Tensor& q, const torch::Tensor& k,
+                                const polyattn::AttentionOptions& call)>;
+
 // The norms of a layer, for scores that are multiplied by a gain for each head.
 class MeasuredLayer {
  public:
-  MeasuredLayer(torch::Tensor q, torch::Tensor k,
+  MeasuredLayer(NormsOf norms_of, torch::Tensor q, torch::Tensor k,
                 polyattn::AttentionOptions call)
-      : q_(std::move(q)), k_(std::move(k)), call_(std::move(call)) {
+      : norms_of_(std::move(norms_of)),
+        q_(std::move(q)),
+        k_(std::move(k)),
+        call_(std::move(call)) {
     call_.dropout(0);
     if (!by_example(call_.mask()) && !by_example(call_.bias())) {
       keep_first_examples();
@@ -77,12 +85,10 @@ class MeasuredLayer {
 
   std::vector<double> norms(const torch::Tensor& q,
                             const polyattn::AttentionOptions& call) const {
-    return to_vector(
-        polyattn::attention_with_norms(q, k_, k_.narrow(-1, 0, 1), call)
-            .norms.weight.flatten(0, -2)
-            .mean(0));
+    return to_vector(norms_of_(q, k_, call).flatten(0, -2).mean(0));
   }
 
+  NormsOf norms_of_;
   torch::Tensor q_, k_;
   polyattn::AttentionOptions call_, softmax_;
 };
@@ -191,11 +197,15 @@ std::vector<LayerStart> match_start(torch::nn::Module& module,
         ActivationKind::kSoftmax) {
       continue;
     }
-    layer->before_weights_ = [layer, factor, &starts](const auto& q,
-                                                      const auto& k,
-                                                      const auto& call) {
-      starts.push_back(match_layer(*layer, MeasuredLayer(q, k, call), factor,
-                                   starts.size()));
+    const NormsOf norms_of = [layer](const auto& q, const auto& k,
+                                     const auto& call) {
+      return layer->compute_with_norms({q, k, k.narrow(-1, 0, 1)}, call)
+          .norms.weight;
+    };
+    layer->before_weights_ = [=, &starts](const auto& q, const auto& k,
+                                          const auto& call) {
+      starts.push_back(match_layer(*layer, MeasuredLayer(norms_of, q, k, call),
+                                   factor, starts.size()));
       std::vector<double> gains;
       for (const HeadStart& head : starts.back()) gains.push_back(head.gain);
       return q * gain_column(gains, q);

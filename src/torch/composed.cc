@@ -233,11 +233,15 @@ at::Tensor for_each_example(const at::Tensor& t, std::int64_t batch) {
   return t.repeat({batch / t.size(0), 1, 1, 1});
 }
 
-at::Tensor composed_attention(const Call& call) {
-  if (!call.q_offsets.empty()) return by_sequence(call);
+at::Tensor composed_weights(const Call& call) {
   const Scores scores = scores_of(call);
   const at::Tensor raw = raw_weights(call, scores);
-  at::Tensor weights = raw * row_scale(call, scores, raw);
+  return raw * row_scale(call, scores, raw);
+}
+
+at::Tensor composed_attention(const Call& call) {
+  if (!call.q_offsets.empty()) return by_sequence(call);
+  at::Tensor weights = composed_weights(call);
   if (call.dropout > 0) weights = at::dropout(weights, call.dropout, true);
   if (call.config.dropout.p > 0)
     weights = weights * kept_weights(call, weights.sizes(), weights.options());

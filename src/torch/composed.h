@@ -13,6 +13,9 @@ at::Tensor widened(const at::Tensor& t, std::int64_t heads);
 // A mask or bias that examples share in turn, once for each of them.
 at::Tensor for_each_example(const at::Tensor& t, std::int64_t batch);
 
+// A before dropout: [B, H, N, M].
+at::Tensor composed_weights(const Call& call);
+
 // [B, H, N, E]
 at::Tensor composed_attention(const Call& call);
 

@@ -24,8 +24,9 @@ struct OtherOps;  // src/nn/other_ops.h, for benchmarks
 
 class AttentionBase : public virtual torch::nn::Module {
  public:
-  // What its rows are: "token", those of the whole sequence; "window", tokens
-  // that see their window; "channel"; "class", a class token that sees all.
+  // What its rows are: "token", those of the whole sequence; "nystrom", the
+  // same by way of landmarks; "window", tokens that see their window;
+  // "channel"; "class", a class token that sees all.
   virtual std::string kind() const = 0;
 
   // The formula.
@@ -70,8 +71,15 @@ class AttentionBase : public virtual torch::nn::Module {
     torch::Tensor q, k, v;
   };
 
-  // polyattn::attention, and what is watched beside it. The queries are the
-  // caller's to read again: match_start() may put others in their place.
+  // The operation itself, by default polyattn::attention. What stands in for it
+  // has norms and matrices of its own, to be watched and matched.
+  virtual torch::Tensor compute(const Heads& heads,
+                                const polyattn::AttentionOptions& call) const;
+  virtual AttentionWithNorms compute_with_norms(
+      const Heads& heads, const polyattn::AttentionOptions& call) const;
+
+  // compute(), and what is watched beside it. The queries are the caller's to
+  // read again: match_start() may put others in their place.
   torch::Tensor watched_attention(Heads& heads,
                                   const polyattn::AttentionOptions& call);
 

@@ -16,6 +16,7 @@
 #include "polyattn/nn/attention.h"
 #include "polyattn/nn/mlp.h"
 #include "polyattn/nn/norm.h"
+#include "polyattn/nn/nystrom_attention.h"
 #include "polyattn/nn/residual.h"
 
 namespace polyattn::nn {
@@ -25,6 +26,9 @@ struct BlockOptions {
       : attention_(dim, heads), mlp_(dim, 4 * dim) {}
 
   TORCH_ARG(AttentionOptions, attention);
+  // Attention by way of landmarks in place of all pairs. Of attention() it has
+  // width, heads, activation and dropout; other parts are refused.
+  TORCH_ARG(std::optional<NystromOptions>, nystrom) = std::nullopt;
   TORCH_ARG(MlpOptions, mlp);
   // layer or rms (polyattn/nn/norm.h).
   TORCH_ARG(std::string, norm) = "layer";
@@ -55,7 +59,8 @@ class BlockImpl : public torch::nn::Cloneable<BlockImpl> {
 
   void reset() override;
 
-  // As the forward functions of AttentionImpl: [B, N, C] -> [B, N, C].
+  // As the forward functions of AttentionImpl: [B, N, C] -> [B, N, C]. With
+  // landmarks there is no cache.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask = {});
   torch::Tensor forward(const torch::Tensor& x, KvCache& cache);
   torch::Tensor forward(const torch::Tensor& x, DecodeCache& cache);
@@ -63,6 +68,7 @@ class BlockImpl : public torch::nn::Cloneable<BlockImpl> {
   BlockOptions options;
   Norm norm1{nullptr};
   Attention attention{nullptr};
+  NystromAttention nystrom{nullptr};  // or this, as "attention"
   LayerScale layer_scale1{nullptr};
   Norm norm2{nullptr};
   Mlp mlp{nullptr};
@@ -70,6 +76,7 @@ class BlockImpl : public torch::nn::Cloneable<BlockImpl> {
   DropPath drop_path{nullptr};
 
  private:
+  Attention& attention_with_cache();
   torch::Tensor finish(const torch::Tensor& x, const torch::Tensor& attended);
 };
 
