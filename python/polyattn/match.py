@@ -158,17 +158,9 @@ class _Matcher:
 
         def norms(gain: Tensor, **other: Any) -> Tensor:
             options = {**call, "activation": self.module.activation, **other}
-            _, found = functional.attention(
-                measured * gain.to(q.dtype)[:, None, None],
-                k,
-                k[..., :1],
-                mask,
-                0.0,
-                causal,
-                return_norms=True,
-                **options,
-            )
-            return found.weight.double().flatten(0, -2).mean(0).cpu()
+            scaled = measured * gain.to(q.dtype)[:, None, None]
+            weight = self._weight_norms(scaled, k, mask, causal, options)
+            return weight.double().flatten(0, -2).mean(0).cpu()
 
         def both(gain: Tensor) -> Tuple[Tensor, Tensor]:
             return norms(gain), norms(gain, activation="softmax", coefficients=None)
@@ -192,6 +184,22 @@ class _Matcher:
             for values in zip(*(t.tolist() for t in (gain, before, after, softmax)))
         ]
         return q * gain.to(q.dtype)[:, None, None]
+
+    def _weight_norms(
+        self,
+        q: Tensor,
+        k: Tensor,
+        mask: Optional[Tensor],
+        causal: bool,
+        options: Dict[str, Any],
+    ) -> Tensor:
+        if isinstance(self.module, nn.NystromAttention):
+            options.pop("coefficients", None)
+            return self.module.weight_norms(q, k, mask, **options)
+        _, found = functional.attention(
+            q, k, k[..., :1], mask, 0.0, causal, return_norms=True, **options
+        )
+        return found.weight
 
 
 def _roots_below_zero(f: Callable[[Tensor], Tensor], zero: Tensor) -> Tensor:

@@ -32,10 +32,10 @@ void check(const SequenceClassifierOptions& o) {
   TORCH_CHECK(!o.block().attention().causal(), '[', op,
               "] the attention is causal: no row but the last would see the "
               "whole sequence");
-  TORCH_CHECK(!o.block().nystrom() || o.positions() == "rotary" ||
-                  o.block().nystrom()->landmarks() <= o.context(),
-              '[', op, "] landmarks ", o.block().nystrom()->landmarks(),
-              " are more than the context ", o.context(), " has tokens");
+  TORCH_CHECK(
+      !o.block().nystrom() || o.block().nystrom()->landmarks() <= o.context(),
+      '[', op, "] landmarks ", o.block().nystrom()->landmarks(),
+      " are more than the context ", o.context(), " has tokens");
   TORCH_CHECK(o.positions() == "rotary" || !o.block().attention().rotary(), '[',
               op, "] positions \"learned\", but the attention is rotary");
 }
@@ -134,6 +134,16 @@ torch::Tensor SequenceClassifierImpl::embed(const torch::Tensor& tokens_) {
 
 torch::Tensor SequenceClassifierImpl::features(const torch::Tensor& tokens_,
                                                const torch::Tensor& lengths) {
+  const std::int64_t context = options.context();
+  if (options.block().nystrom() && tokens_.dim() == 2 && tokens_.size(1) > 0 &&
+      tokens_.size(1) < context) {
+    const std::int64_t n = tokens_.size(1);
+    if (lengths.defined()) check_lengths(lengths, tokens_);
+    return features(torch::constant_pad_nd(tokens_, {0, context - n}),
+                    lengths.defined()
+                        ? lengths
+                        : torch::full({tokens_.size(0)}, n, torch::kLong));
+  }
   TORCH_CHECK(tokens_.dim() == 2 && tokens_.size(1) > 0,
               "[SequenceClassifier] tokens of size ", tokens_.sizes(),
               " are not [B, N] with N > 0");

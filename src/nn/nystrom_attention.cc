@@ -218,10 +218,12 @@ torch::Tensor NystromAttentionImpl::forward(const torch::Tensor& x,
                   .dropout(is_training() ? options.dropout() : 0)
                   .scale(1 / std::sqrt(static_cast<double>(head_dim())));
   if (rows.keys.defined()) call.mask(rows.keys);
+  const std::int64_t n = x.size(1);
   torch::Tensor o = watched_attention(rows.heads, call)
-                        .narrow(2, 0, x.size(1))
+                        .narrow(2, 0, n)
                         .transpose(1, 2)
                         .flatten(2);
+  if (weights_.defined()) weights_ = weights_.narrow(-2, 0, n).narrow(-1, 0, n);
   if (conv_weight.defined()) o = o + convolved(rows.v);
   return torch::dropout(out_proj->forward(o), options.projection_dropout(),
                         is_training());

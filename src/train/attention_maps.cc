@@ -34,7 +34,9 @@ class WeightWatch {
 // Matrices of windows and channels are not over the rows of an input.
 std::vector<nn::AttentionBase*> token_layers(torch::nn::Module& module) {
   auto layers = nn::attention_layers(module);
-  std::erase_if(layers, [](const auto* l) { return l->kind() != "token"; });
+  std::erase_if(layers, [](const auto* layer) {
+    return layer->kind() != "token" && layer->kind() != "nystrom";
+  });
   return layers;
 }
 

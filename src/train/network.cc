@@ -34,6 +34,13 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
   block.norm(model.norm).dropout(model.dropout);
   block.mlp().hidden(model.mlp);
   if (model.layer_scale > 0) block.layer_scale(model.layer_scale);
+  if (model.attention == "nystrom") {
+    block.nystrom(nn::NystromOptions()
+                      .landmarks(model.landmarks)
+                      .conv(model.landmark_conv)
+                      .inverse(model.landmark_inverse)
+                      .scaling(model.landmark_scaling));
+  }
 }
 
 template <typename Model>

@@ -113,6 +113,52 @@ TEST(SequenceClassifier, SeesNoPadding) {
   }
 }
 
+// Padding to the context decides what a landmark is the mean of, not the batch.
+TEST(SequenceClassifier, PadsToItsContextForLandmarks) {
+  const torch::NoGradGuard no_grad;
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    for (const char* pooling : {"mean", "class"}) {
+      SCOPED_TRACE(std::string(formula) + " " + pooling);
+      auto options = small().activation(formula).pooling(pooling);
+      options.block().nystrom(nn::NystromOptions().landmarks(4).conv(3));
+      auto model = double_model(options);
+      EXPECT_EQ(nn::attention_layers(*model).front()->kind(), "nystrom");
+      const auto tokens = random_tokens(2, 9);
+      const auto both = model->forward(tokens, lengths_of({9, 6}));
+      // The inverse makes rounding errors larger.
+      EXPECT_LE(test::relative_error(model->forward(tokens.narrow(0, 0, 1)),
+                                     both.narrow(0, 0, 1)),
+                1e-9);
+      EXPECT_LE(test::relative_error(
+                    model->forward(tokens.narrow(0, 1, 1).narrow(1, 0, 6)),
+                    both.narrow(0, 1, 1)),
+                1e-9);
+    }
+  }
+}
+
+TEST(SequenceClassifier, RefusesWhatLandmarksCannotHave) {
+  const auto with = [](SequenceClassifierOptions options) {
+    options.block().nystrom(nn::NystromOptions().landmarks(13));
+    return options;
+  };
+  expect_error([&] { SequenceClassifier model(with(small())); },
+               "[SequenceClassifier] landmarks 13 are more than the context 12 "
+               "has tokens");
+  expect_error(
+      [&] {
+        SequenceClassifier model(with(small().context(13).positions("rotary")));
+      },
+      "[NystromAttention] rotary is not for attention by way of landmarks");
+  auto model = double_model([&] {
+    auto options = small();
+    options.block().nystrom(nn::NystromOptions().landmarks(4));
+    return options;
+  }());
+  expect_error([&] { model->forward(random_tokens(1, 5), lengths_of({6})); },
+               "[SequenceClassifier] length 6 is not in [1, 5]");
+}
+
 TEST(SequenceClassifier, NeedsNoMaskForFullRows) {
   const torch::NoGradGuard no_grad;
   for (const auto& options : all_kinds()) {

@@ -306,7 +306,10 @@ TEST(NystromAttention, WatchesTheNormsOfTheWhole) {
     EXPECT_LE(
         relative_error(module->norms()->weight, plain.matrix.norm(2, {2, 3})),
         kInverted);
-    EXPECT_LE(relative_error(module->weights(), plain.matrix), kInverted);
+    // The map is of the rows that there are.
+    EXPECT_LE(relative_error(module->weights(),
+                             plain.matrix.narrow(2, 0, 22).narrow(3, 0, 22)),
+              kInverted);
     EXPECT_EQ(module->keys(), 24);
     EXPECT_EQ(module->norms()->non_finite.sum().item<std::int64_t>(), 0);
     EXPECT_TRUE(module->norms()->jacobian.gt(0).all().item<bool>());

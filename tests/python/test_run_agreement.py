@@ -285,6 +285,20 @@ def test_texts(tmp_path, settings):
             short_conv=2,
             **PARTS,
         ),
+        dict(
+            activation="x^3/sqrt(N)",
+            attention="nystrom",
+            landmarks=8,
+            landmark_conv=5,
+        ),
+        dict(
+            activation="softmax",
+            attention="nystrom",
+            pooling="class",
+            landmarks=10,
+            landmark_conv=0,
+            landmark_inverse="exact",
+        ),
     ],
 )
 def test_sequences_of_different_lengths(tmp_path, settings):

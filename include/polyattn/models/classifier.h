@@ -72,7 +72,8 @@ class SequenceClassifierImpl
   // [B, classes]. What the padding holds does not matter, so long as it is in
   // the vocabulary. Without lengths all rows are full. Lengths on the CPU are
   // checked, and need no mask if all rows are full; elsewhere looking at them
-  // would wait for the device.
+  // would wait for the device. With block().nystrom() sequences are padded to
+  // the context first: a batch does not decide what a landmark is the mean of.
   torch::Tensor forward(const torch::Tensor& tokens,
                         const torch::Tensor& lengths = {});
 

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..nn import Attention
+from ..nn import Attention, NystromAttention
 from ..nn.norm import Norm
 
 
@@ -68,6 +68,8 @@ class Block(torch.nn.Module):
         dropout: after the attention's projection and in the mlp.
         attention_dropout: of the attention weights.
         drop_path: the share of samples whose branch is dropped in training.
+        nystrom: None, or what polyattn.nn.NystromAttention takes beside the
+            dropouts and the activation: attention by way of landmarks.
         attention: what polyattn.nn.Attention takes beside that.
     """
 
@@ -84,17 +86,17 @@ class Block(torch.nn.Module):
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
         drop_path: float = 0.0,
+        nystrom: Optional[Dict[str, Any]] = None,
         **attention: Any,
     ) -> None:
         super().__init__()
         self.drop_path = drop_path
         self.norm1 = make_norm(norm, dim, norm_eps)
-        self.attention = Attention(
-            dim,
-            heads,
-            dropout=attention_dropout,
-            projection_dropout=dropout,
-            **attention,
+        attention.update(dropout=attention_dropout, projection_dropout=dropout)
+        self.attention = (
+            Attention(dim, heads, **attention)
+            if nystrom is None
+            else NystromAttention(dim, heads, **_of_nystrom(attention), **nystrom)
         )
         self.norm2 = make_norm(norm, dim, norm_eps)
         self.mlp = Mlp(dim, 4 * dim if mlp is None else mlp, gelu, dropout)
@@ -111,6 +113,17 @@ class Block(torch.nn.Module):
     def _branch(self, y: Tensor, scale: Optional[torch.nn.Module]) -> Tensor:
         y = y if scale is None else scale(y)
         return drop_path(y, self.drop_path, self.training)
+
+
+def _of_nystrom(attention: Dict[str, Any]) -> Dict[str, Any]:
+    """Without parts of Attention that are not chosen; ValueError for others."""
+    known = ("activation", "dropout", "projection_dropout")
+    for name, value in attention.items():
+        if name not in known and value not in (None, False, 0):
+            raise ValueError(
+                f"[NystromAttention] {name} is not for attention by way of landmarks"
+            )
+    return {name: attention[name] for name in known if name in attention}
 
 
 def drop_path(y: Tensor, rate: float, training: bool) -> Tensor:

@@ -38,7 +38,10 @@ class SequenceClassifier(torch.nn.Module):
             "class", the row of a class token before them.
         dropout: of the embedded tokens, after attention and in the mlp.
         drop_path: of the last block; it grows linearly from 0 at the first.
-        block: as polyattn.models.Gpt takes.
+        block: as polyattn.models.Gpt takes; and nystrom, a mapping of what
+            polyattn.nn.NystromAttention takes: attention by way of landmarks,
+            for which sequences are padded to the context, so that a batch does
+            not decide what a landmark is the mean of.
     """
 
     def __init__(
@@ -65,6 +68,13 @@ class SequenceClassifier(torch.nn.Module):
         if context < 1:
             raise ValueError(f"[{_OP}] context {context} < 1")
         self.context, self.dropout = context, dropout
+        nystrom = block.get("nystrom")
+        self.padded = nystrom is not None
+        if nystrom is not None and nystrom.get("landmarks", 64) > context:
+            raise ValueError(
+                f"[{_OP}] landmarks {nystrom.get('landmarks', 64)} are more than the "
+                f"context {context} has tokens"
+            )
         by_class = pooling == "class"
         self.tokens = TokenEmbedding(vocabulary, dim)
         self.class_token = ClassToken(dim) if by_class else None
@@ -84,6 +94,12 @@ class SequenceClassifier(torch.nn.Module):
                 "with N > 0"
             )
         seen = None if lengths is None else _seen(lengths, tokens)
+        more = self.context - tokens.shape[1] if self.padded else 0
+        if more > 0:
+            if seen is None:
+                seen = torch.ones_like(tokens, dtype=torch.bool)
+            seen = F.pad(seen, (0, more), value=False)
+            tokens = F.pad(tokens, (0, more))
         x = self.tokens(tokens)
         if self.class_token is not None:
             x = self.class_token(x)

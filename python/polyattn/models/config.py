@@ -66,6 +66,11 @@ _YOUNG: Dict[str, Any] = {
     "center_values": False,
     "short_conv": 0,
     "norm_clamp": "none",
+    "attention": "full",
+    "landmarks": 64,
+    "landmark_conv": 35,
+    "landmark_inverse": "iterative",
+    "landmark_scaling": "matrix",
 }
 # How training begins, and what is retired: nothing to a model that is trained.
 _BEGINNING = (
@@ -163,7 +168,19 @@ def _classifier(
         classes=_size(weights, "head.weight", 0),
         positions=model["positions"],
         pooling=model["pooling"],
+        nystrom=_nystrom(model),
         **options,
+    )
+
+
+def _nystrom(model: _Section) -> Optional[Dict[str, Any]]:
+    if model["attention"] == "full":
+        return None
+    if model["attention"] != "nystrom":
+        raise ValueError(f"model.attention is {model['attention']!r}, expected nystrom")
+    keys = ("conv", "inverse", "scaling")
+    return dict(
+        landmarks=model["landmarks"], **{key: model[f"landmark_{key}"] for key in keys}
     )
 
 

@@ -8,11 +8,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..nn import Attention, ClassAttention, CrossCovariance, WindowAttention
+from ..nn import (
+    Attention,
+    ClassAttention,
+    CrossCovariance,
+    NystromAttention,
+    WindowAttention,
+)
 from .block import Mlp
 
 _STD = 0.02
-_ATTENTIONS = (Attention, ClassAttention, CrossCovariance, WindowAttention)
+_ATTENTIONS = (
+    Attention,
+    ClassAttention,
+    CrossCovariance,
+    NystromAttention,
+    WindowAttention,
+)
 
 
 class PatchEmbedding(torch.nn.Module):

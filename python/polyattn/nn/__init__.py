@@ -3,6 +3,7 @@
 from .attention import Attention
 from .cross_covariance import ClassAttention, CrossCovariance
 from .multihead import MultiheadAttention
+from .nystrom import NystromAttention
 from .rotary import Rotary
 from .window_attention import WindowAttention
 
@@ -11,6 +12,7 @@ __all__ = [
     "ClassAttention",
     "CrossCovariance",
     "MultiheadAttention",
+    "NystromAttention",
     "Rotary",
     "WindowAttention",
 ]

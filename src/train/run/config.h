@@ -54,6 +54,12 @@ struct ModelConfig {
   // Which (train/run/models.h). A named size decides others of these keys.
   std::string name = "vit";
   std::string activation = "softmax";
+  // full, nystrom; and of nystrom (polyattn/nn/nystrom_attention.h):
+  std::string attention = "full";
+  std::int64_t landmarks = 64;
+  std::int64_t landmark_conv = 35;  // width; 0: none
+  std::string landmark_inverse = "iterative";
+  std::string landmark_scaling = "matrix";
   std::int64_t dim = 64;
   std::int64_t depth = 4;
   std::int64_t heads = 4;

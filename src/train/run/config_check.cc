@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/message.h"
 #include "base/utf8.h"
 #include "polyattn/activation.h"
 #include "train/run/models.h"
+#include "train/run/nystrom_check.h"
 #include "train/run/problems.h"
 #include "train/run/suggest.h"
 
@@ -336,6 +338,9 @@ std::vector<BadValue> Checker::run() {
   check_stream(defaults);
   check_augmentation();
   check_norm_clamp();
+  for (BadValue& bad : nystrom_problems(config_)) {
+    bad_.push_back(std::move(bad));
+  }
   if (task_->kind == kImages) check_distillation();
   return bad_;
 }

@@ -52,6 +52,9 @@ constexpr std::array<Words, 3> kLearned = {"none", "shared", "head"};
 constexpr std::array<Words, 2> kStarts = {"matched", "plain"};
 constexpr std::array<Words, 3> kNormClamps = {"none", "rescale", "penalty"};
 constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
+constexpr std::array<Words, 2> kAttentions = {"full", "nystrom"};
+constexpr std::array<Words, 2> kInverses = {"iterative", "exact"};
+constexpr std::array<Words, 2> kScalings = {"matrix", "batch"};
 constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
 constexpr std::array<Words, 2> kInterpolations = {"bilinear", "bicubic"};
 constexpr std::array<Words, 4> kPolicies = {"none", "ra", "rand-inc",
@@ -97,6 +100,20 @@ constexpr Field kFields[] = {
      "which model; a named size decides the keys of sizes"},
     {"model", "activation", kModel<&ModelConfig::activation>,
      "formula of the attention weights, as x^3/sqrt(N)"},
+    {"model", "attention", kModel<&ModelConfig::attention>,
+     "rows see all keys, or landmarks for them", {}, kAttentions, kSequences},
+    {"model", "landmarks", kModel<&ModelConfig::landmarks>,
+     "landmarks of nystrom, each the mean of consecutive rows",
+     from_to(1, 65536), {}, kSequences},
+    {"model", "landmark_conv", kModel<&ModelConfig::landmark_conv>,
+     "width of the convolution of v beside nystrom, odd; 0: none",
+     from_to(0, 65536), {}, kSequences},
+    {"model", "landmark_inverse", kModel<&ModelConfig::landmark_inverse>,
+     "pseudo-inverse of nystrom: six steps, or from singular values",
+     {}, kInverses, kSequences},
+    {"model", "landmark_scaling", kModel<&ModelConfig::landmark_scaling>,
+     "first divisor of the six steps: of each matrix, or of the batch",
+     {}, kScalings, kSequences},
     {"model", "dim", kModel<&ModelConfig::dim>,
      "width of the rows, a multiple of heads", kSize},
     {"model", "depth", kModel<&ModelConfig::depth>,

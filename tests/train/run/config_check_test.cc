@@ -154,6 +154,41 @@ TEST(ConfigAgreement, NormClamp) {
       "");
 }
 
+TEST(ConfigAgreement, Nystrom) {
+  const std::string nystrom = "model.attention=nystrom";
+  EXPECT_EQ(refusal("imdb", {nystrom}), "");
+  EXPECT_EQ(
+      refusal("listops",
+              {nystrom, "model.landmarks=256", "model.landmark_conv=0",
+               "model.landmark_inverse=exact", "model.attention_dropout=0.1"}),
+      "");
+  EXPECT_EQ(refusal("listops", {"model.landmarks=32"}),
+            "[config] --set: model.landmarks is 32, but model.attention is "
+            "full");
+  EXPECT_EQ(refusal("listops", {nystrom, "model.landmarks=257"}),
+            "[config] --set: model.landmarks 257 are more than the 256 tokens "
+            "of task.max_length");
+  EXPECT_EQ(refusal("imdb", {nystrom, "task.context=63"}),
+            "[config] defaults: model.landmarks 64 are more than the 63 tokens "
+            "of task.context");
+  EXPECT_EQ(refusal("imdb", {nystrom, "model.landmark_conv=4"}),
+            "[config] --set: model.landmark_conv 4 is neither 0 nor odd");
+  EXPECT_EQ(refusal("imdb", {nystrom, "model.positions=rotary"}),
+            "[config] --set: model.positions is \"rotary\", but "
+            "model.attention is nystrom");
+  EXPECT_EQ(refusal("imdb", {nystrom, "model.short_conv=4"}),
+            "[config] --set: model.short_conv is 4, but model.attention is "
+            "nystrom");
+  EXPECT_EQ(refusal("imdb", {nystrom, "model.landmarks=0"}),
+            "[config] --set: model.landmarks is 0, must be from 1 to 65536");
+  EXPECT_EQ(refusal("imdb", {"model.attention=local"}),
+            "[config] --set: model.attention is \"local\", must be one of "
+            "full, nystrom");
+  EXPECT_EQ(refusal("sotu", {nystrom}),
+            "[config] --set: model.attention means nothing to the task sotu "
+            "(only to listops, imdb): leave it out");
+}
+
 TEST(ConfigAgreement, DimAndHeads) {
   EXPECT_EQ(refusal("mnist", {"model.dim=65"}),
             "[config] --set: model.dim 65 is not a multiple of model.heads 2");

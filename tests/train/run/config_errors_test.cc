@@ -127,20 +127,21 @@ TEST(ConfigTypes, NumbersAreNeverOctal) {
 }
 
 TEST(ConfigProblems, AllAreToldAtOnce) {
-  EXPECT_EQ(
-      refusal("[train]\nlr = true\n[model]\nfoo_bar_baz = 1\n",
-              {"train.batch=x"}),
-      "[config] 3 problems:\n"
-      "  a.toml:2:1: train.lr is a boolean true, must be a number\n"
-      "  a.toml:4:1: unknown key \"model.foo_bar_baz\": [model] has "
-      "name, activation, dim, depth, heads, kv_heads, mlp, patch, pooling, "
-      "positions, norm, qk_norm, learned_scale, learned_coefficients, "
-      "output_norm, output_gate, center_values, short_conv, "
-      "layer_scale, initialisation, start, start_factor, qk_gain, "
-      "norm_clamp, norm_factor, dropout, "
-      "attention_dropout, "
-      "drop_path, tied\n"
-      "  --set: train.batch is a string \"x\", must be an integer");
+  EXPECT_EQ(refusal("[train]\nlr = true\n[model]\nfoo_bar_baz = 1\n",
+                    {"train.batch=x"}),
+            "[config] 3 problems:\n"
+            "  a.toml:2:1: train.lr is a boolean true, must be a number\n"
+            "  a.toml:4:1: unknown key \"model.foo_bar_baz\": [model] has "
+            "name, activation, attention, landmarks, landmark_conv, "
+            "landmark_inverse, landmark_scaling, dim, depth, heads, kv_heads, "
+            "mlp, patch, pooling, "
+            "positions, norm, qk_norm, learned_scale, learned_coefficients, "
+            "output_norm, output_gate, center_values, short_conv, "
+            "layer_scale, initialisation, start, start_factor, qk_gain, "
+            "norm_clamp, norm_factor, dropout, "
+            "attention_dropout, "
+            "drop_path, tied\n"
+            "  --set: train.batch is a string \"x\", must be an integer");
 }
 
 TEST(ConfigProblems, ThousandsAreCounted) {
