@@ -73,9 +73,11 @@ struct Activation {
   std::string to_string() const;
 
   // The weight before the divisor, at score x in a row that sees n keys, and
-  // its derivative with respect to x. For softmax: exp(x). relu'(0) is 0.
+  // its derivatives with respect to x. For softmax: exp(x). relu'(0) is 0, and
+  // so is the second derivative of relu^2 there.
   double weight(double x, double n) const;
   double weight_derivative(double x, double n) const;
+  double weight_second_derivative(double x, double n) const;
 
   // 1, 1/sqrt(n) or 1/n. For kSum: 1, because the sum is known only to the row.
   double row_scale(double n) const;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "polyattn/attention.h"
+#include "polyattn/double_backward.h"
 
 namespace polyattn {
 
@@ -15,5 +16,11 @@ void reference_forward(const AttentionInputs& inputs,
 void reference_backward(const AttentionInputs& inputs,
                         const AttentionConfig& config, const ConstTensor& d_o,
                         const AttentionGradients& gradients);
+
+// Rows are computed again; those that are given are not read.
+void reference_double_backward(const AttentionInputs& inputs,
+                               const AttentionConfig& config,
+                               const AttentionDoubleInputs& second,
+                               const AttentionDoubleGradients& gradients);
 
 }  // namespace polyattn

@@ -111,13 +111,15 @@ double logistic(double z) {
   return e / (1 + e);
 }
 
-// s' = s(z) s(-z): free of 1 - s, which cancels.
+// s' = s(z) s(-z): free of 1 - s, which cancels. s'' = s' (s(-z) - s(z)).
 double sigmoid(const Activation& a, double x, double n, int order) {
   const double z = a.log_n_bias ? x - std::log(n) : x;
-  return a.gain * logistic(z) * (order == 0 ? 1 : logistic(-z));
+  if (order == 0) return a.gain * logistic(z);
+  const double slope = a.gain * logistic(z) * logistic(-z);
+  return order == 1 ? slope : -slope * std::tanh(z / 2);
 }
 
-// The weight (order 0) or its derivative (order 1).
+// The weight (order 0), or its first or second derivative.
 double derivative(const Activation& a, double x, double n, int order) {
   switch (a.kind) {
     case ActivationKind::kSoftmax:
@@ -158,6 +160,10 @@ double Activation::weight(double x, double n) const {
 
 double Activation::weight_derivative(double x, double n) const {
   return derivative(*this, x, n, 1);
+}
+
+double Activation::weight_second_derivative(double x, double n) const {
+  return derivative(*this, x, n, 2);
 }
 
 double Activation::row_scale(double n) const {

@@ -78,13 +78,6 @@ std::size_t bytes_of(const Problem& problem, Path path, Direction direction,
              : std::max(linear, dense_bytes(problem, direction, workers));
 }
 
-void check_workspace(const char* op, std::size_t given, std::size_t needed) {
-  if (given < needed)
-    throw std::invalid_argument("[" + std::string(op) + "] workspace of " +
-                                std::to_string(given) + " bytes < " +
-                                std::to_string(needed) + " needed");
-}
-
 // What to do with a linear call that gave inf or NaN: true for the dense path.
 // Inputs that are not finite give such results on any path, and the dense one
 // would only take longer.
@@ -158,22 +151,6 @@ Path backward_with(const AttentionInputs& inputs, const AttentionConfig& config,
   const auto run = wide ? dense_backward<double> : dense_backward<float>;
   run(problem, backward, gradients, memory, parallel);
   return Path::kDense;
-}
-
-// That of the caller, if it is large enough.
-auto given(const char* op, std::span<std::byte> workspace) {
-  return [=](std::size_t needed) {
-    check_workspace(op, workspace.size(), needed);
-    return workspace.data();
-  };
-}
-
-// One that lives in `own`.
-auto owned(std::optional<Workspace>& own) {
-  return [&own](std::size_t needed) {
-    own.emplace(needed);
-    return own->span().data();
-  };
 }
 
 }  // namespace

@@ -7,13 +7,12 @@
 #include "core/visibility.h"
 
 namespace polyattn {
-namespace {
 
-// Rows that lie apart, or in another type, are brought together first: they
-// would cost more cache and page entries than the copy costs time.
 bool needs_copy(const ConstTensor& t, DType compute) {
   return t.dtype != compute || t.stride[2] > t.size[3] + 16;
 }
+
+namespace {
 
 std::int64_t round_down(std::int64_t x, std::int64_t step) {
   return std::max(x / step, std::int64_t{1}) * step;

@@ -25,6 +25,10 @@ constexpr std::int64_t spread_width(std::int64_t width) {
   return ((width + kLine - 1) / kLine | 1) * kLine;
 }
 
+// Rows that lie apart, or in another type, are brought together first: they
+// would cost more cache and page entries than the copy costs time.
+bool needs_copy(const ConstTensor& t, DType compute);
+
 // Bias and mask as panels [M, W] for strips of W queries, made once for a call
 // in which many examples or heads share them, as windows of images do. Without
 // them each strip makes its own.

@@ -411,6 +411,46 @@ void check_backward(const char* op, const Problem& problem,
   check_decay_values(op, problem);
 }
 
+void check_double_backward(const char* op, const Problem& problem,
+                           const AttentionDoubleInputs& second,
+                           const AttentionDoubleGradients& gradients) {
+  const Checker check(op);
+  const AttentionInputs& in = problem.in;
+  check.require(problem.path != Path::kLinear,
+                "path linear: there is only the dense one");
+  check.require(!problem.decays(), "log_decay: decay has no dense path");
+  check.equal("rows length", std::ssize(second.rows), "B * H * N",
+              row_count(problem));
+  if (second.d_o) check_like_output(check, problem, {"d_o", *second.d_o});
+  const auto cotangent = [&](const char* name, const ConstTensor& like,
+                             const std::optional<ConstTensor>& u) {
+    if (!u) return;
+    check.dense_rows({name, *u});
+    check.same_size({name, *u}, like.size, "its input");
+  };
+  cotangent("uq", in.q, second.uq);
+  cotangent("uk", in.k, second.uk);
+  cotangent("uv", in.v, second.uv);
+  check.require(in.bias || !second.u_bias, "u_bias without a bias");
+  if (second.u_bias) {
+    check.addressable({"u_bias", *second.u_bias});
+    check.same_size({"u_bias", *second.u_bias}, in.bias->size, "its input");
+  }
+  if (gradients.d_o) {
+    check_like_output(check, problem, {"gradient of d_o", *gradients.d_o});
+    check.writable({"gradient of d_o", *gradients.d_o});
+  }
+  check_gradient(op, "dq", in.q, gradients.dq);
+  check_gradient(op, "dk", in.k, gradients.dk);
+  check_gradient(op, "dv", in.v, gradients.dv);
+  check.require(in.bias || !gradients.d_bias, "d_bias without a bias");
+  if (gradients.d_bias)
+    check_gradient(op, "d_bias", *in.bias, gradients.d_bias);
+  check.require(second.d_o || !(gradients.dq || gradients.dk || gradients.dv ||
+                                gradients.d_bias),
+                "dq, dk, dv or d_bias wanted without d_o");
+}
+
 void check_gradient(const char* op, const char* name, const ConstTensor& like,
                     const std::optional<Tensor>& gradient) {
   if (!gradient) return;

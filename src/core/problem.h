@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "polyattn/attention.h"
+#include "polyattn/double_backward.h"
 
 namespace polyattn {
 
@@ -117,6 +118,9 @@ void check_results(const char* op, const Problem& problem,
 void check_backward(const char* op, const Problem& problem,
                     const AttentionBackwardInputs& backward,
                     const AttentionGradients& gradients);
+void check_double_backward(const char* op, const Problem& problem,
+                           const AttentionDoubleInputs& second,
+                           const AttentionDoubleGradients& gradients);
 // For an optional gradient of the shape of `like`.
 void check_gradient(const char* op, const char* name, const ConstTensor& like,
                     const std::optional<Tensor>& gradient);

@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace polyattn {
@@ -46,5 +49,26 @@ class Workspace {
 
   Block block_;
 };
+
+// What gives a call its memory when the size is known: that of the caller, if
+// it is large enough,
+inline auto given(const char* op, std::span<std::byte> workspace) {
+  return [=](std::size_t needed) {
+    if (workspace.size() < needed)
+      throw std::invalid_argument("[" + std::string(op) + "] workspace of " +
+                                  std::to_string(workspace.size()) +
+                                  " bytes < " + std::to_string(needed) +
+                                  " needed");
+    return workspace.data();
+  };
+}
+
+// or one that lives in `own`.
+inline auto owned(std::optional<Workspace>& own) {
+  return [&own](std::size_t needed) {
+    own.emplace(needed);
+    return own->span().data();
+  };
+}
 
 }  // namespace polyattn

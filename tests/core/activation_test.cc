@@ -352,6 +352,15 @@ void expect_derivatives(const Activation& a, double x, double n) {
   expect_near(a.weight_derivative(x, n), (f(x + h) - f(x - h)) / (2 * h),
               h * h / 6 * majorant(a, end, 3) + noise / h +
                   rounding(a, size, n, 1, coarse));
+  // The second is the derivative of the first, whose noise is the double's.
+  const double wide = 0x1p-18;
+  const double slope =
+      (a.weight_derivative(x + wide, n) - a.weight_derivative(x - wide, n)) /
+      (2 * wide);
+  expect_near(a.weight_second_derivative(x, n), slope,
+              wide * wide / 6 * majorant(a, end + wide, 4) +
+                  rounding(a, end + wide, n, 1, coarse) / wide +
+                  rounding(a, size, n, 2, coarse));
 }
 
 TEST(Activation, ValuesAndDerivatives) {
@@ -393,6 +402,7 @@ TEST(Activation, ReluAtItsCorner) {
     for (const double x : {0.0, -0.0, -1.0, -kInf}) {
       EXPECT_EQ(a.weight(x, 1), 0);
       EXPECT_EQ(a.weight_derivative(x, 1), 0);
+      EXPECT_EQ(a.weight_second_derivative(x, 1), 0);
     }
     EXPECT_EQ(a.weight(kInf, 1), -kInf);
     EXPECT_TRUE(std::isnan(a.weight(kNan, 1)));

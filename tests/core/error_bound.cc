@@ -60,24 +60,6 @@ struct Precision {
   double in;  // rounding of an input to the compute type
 };
 
-// Half a unit in the last place of x, if storing rounds at all. From double the
-// 16-bit types are reached by way of f32.
-double storage_error(double x, DType storage, DType compute) {
-  const double size = std::fabs(x);
-  const double to_f32 = compute == DType::kF32 ? 0 : size * 0x1p-24 + 0x1p-149;
-  switch (storage) {
-    case DType::kF64:
-      return 0;
-    case DType::kF32:
-      return to_f32;
-    case DType::kBF16:
-      return size * 0x1p-8 + 0x1p-133 + to_f32;
-    case DType::kF16:
-      return size * 0x1p-11 + 0x1p-24 + to_f32;
-  }
-  return kNaN;
-}
-
 // A weight before the divisor and its derivative, and their errors.
 struct WeightBound {
   double w, dw, w_error, dw_error;
@@ -537,6 +519,22 @@ class Bounds {
 };
 
 }  // namespace
+
+double storage_error(double x, DType storage, DType compute) {
+  const double size = std::fabs(x);
+  const double to_f32 = compute == DType::kF32 ? 0 : size * 0x1p-24 + 0x1p-149;
+  switch (storage) {
+    case DType::kF64:
+      return 0;
+    case DType::kF32:
+      return to_f32;
+    case DType::kBF16:
+      return size * 0x1p-8 + 0x1p-133 + to_f32;
+    case DType::kF16:
+      return size * 0x1p-11 + 0x1p-24 + to_f32;
+  }
+  return kNaN;
+}
 
 Outputs error_bound(const Instance& instance, const Outputs& want,
                     DType storage) {

@@ -17,6 +17,10 @@ namespace polyattn::test {
 Outputs error_bound(const Instance& instance, const Outputs& want,
                     DType storage);
 
+// Half a unit in the last place of x, if storing rounds at all. From double the
+// 16-bit types are reached by way of f32.
+double storage_error(double x, DType storage, DType compute);
+
 // Each reports the element that is worst.
 void expect_within(const char* what, const Buffer& got, const Buffer& want,
                    const Buffer& bound);

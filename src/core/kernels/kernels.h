@@ -21,6 +21,11 @@ void dense_backward(const Problem& problem,
                     const AttentionBackwardInputs& inputs,
                     const AttentionGradients& gradients, std::byte* workspace,
                     Parallel& parallel);
+template <typename T>
+void dense_double_backward(const Problem& problem,
+                           const AttentionDoubleInputs& second,
+                           const AttentionDoubleGradients& gradients,
+                           std::byte* workspace, Parallel& parallel);
 
 // In linear time, for problems without a linear_obstacle(). They return how
 // many values were written that are inf or NaN.

@@ -94,6 +94,20 @@ HWY_INLINE std::int64_t UnpackColumns(const T* src, std::int64_t width,
   return bad;
 }
 
+// A row of `width` elements, times scale, into panels [rows, kStrip], in each
+// of which it is the row that `panels` points to.
+template <typename T>
+HWY_INLINE void PackPanels(const RowSource& src, std::int64_t width, T scale,
+                           std::int64_t rows, T* panels) {
+  const ConstTensor& t = *src.tensor;
+  for (std::int64_t c = 0; c < width; c += kStrip<T>) {
+    T* to = panels + c * rows;
+    const std::int64_t count = std::min<std::int64_t>(kStrip<T>, width - c);
+    LoadRow(t.data, t.dtype, src.index + c, count, scale, to);
+    std::fill(to + count, to + kStrip<T>, T{0});
+  }
+}
+
 // `count` rows of k or v, from key j of the sequence on: where they lie, or
 // brought together in `copy`.
 template <typename T>

@@ -145,7 +145,8 @@ class BackwardTile {
                      buffer(), scratch_.q_columns + s * kW * p_.d);
     if (!call_.out.dk) return;
     for (std::int64_t r = 0; r < rows_; ++r)
-      PackPanels(p_.in.q, r, p_.d, static_cast<T>(p_.scale), scratch_.q_panels);
+      PackPanels<T>(Source(p_.in.q, r), p_.d, static_cast<T>(p_.scale),
+                    call_.plan.q_block, scratch_.q_panels + r * kW);
   }
 
   void PackOutputGrads() {
@@ -157,19 +158,8 @@ class BackwardTile {
     }
     if (!call_.out.dv) return;
     for (std::int64_t r = 0; r < rows_; ++r)
-      PackPanels(call_.in.d_o, r, p_.e, scratch_.scale[r], scratch_.do_panels);
-  }
-
-  // Row r of the block, times scale, into panels of kW columns.
-  void PackPanels(const ConstTensor& t, std::int64_t r, std::int64_t width,
-                  T scale, T* panels) {
-    const RowSource src = Source(t, r);
-    for (std::int64_t c = 0; c < width; c += kW) {
-      T* to = panels + c * call_.plan.q_block + r * kW;
-      const std::int64_t count = std::min(kW, width - c);
-      LoadRow(t.data, t.dtype, src.index + c, count, scale, to);
-      std::fill(to + count, to + kW, T{0});
-    }
+      PackPanels<T>(Source(call_.in.d_o, r), p_.e, scratch_.scale[r],
+                    call_.plan.q_block, scratch_.do_panels + r * kW);
   }
 
   void KeyBlock(std::int64_t j, std::int64_t count) {
@@ -272,13 +262,8 @@ class BackwardTile {
   }
 
   T* BiasPanel(std::int64_t s, std::int64_t j) const {
-    const BiasPlan& plan = call_.plan.bias;
-    const Extents& size = p_.in.bias->size;
-    const std::int64_t slice = b_ % size[0] * size[1] + (size[1] == 1 ? 0 : h_);
-    const std::int64_t strip = plan.strips == 1 ? 0 : begin_ / kW + s;
-    const BiasSums<T>& sums = storage_.bias;
-    return sums.data + part_ * sums.part_size + slice * sums.slice_size +
-           (strip * plan.keys + (plan.keys == 1 ? 0 : j)) * kW;
+    return BiasSumsOf(p_, call_.plan.bias, storage_.bias, part_,
+                      {b_, h_, begin_ + s * kW, strip_rows(s), j, 1});
   }
 
   T* DqStrip(std::int64_t s) const {

@@ -55,6 +55,20 @@ HWY_INLINE void AddScoreGrads(const ScoreGrads<T>& grads, bool share, T* sums) {
   }
 }
 
+// The panel of strip `strip` of head h of sequence b in a part of the sums,
+// from key j on.
+template <typename T>
+HWY_INLINE T* BiasSumsOf(const Problem& p, const BiasPlan& plan,
+                         const BiasSums<T>& sums, std::int64_t part,
+                         const ScoreBlock& at) {
+  const Extents& size = p.in.bias->size;
+  const std::int64_t slice =
+      at.b % size[0] * size[1] + (size[1] == 1 ? 0 : at.h);
+  const std::int64_t strip = plan.strips == 1 ? 0 : at.i / kStrip<T>;
+  return sums.data + part * sums.part_size + slice * sums.slice_size +
+         (strip * plan.keys + (plan.keys == 1 ? 0 : at.j)) * kStrip<T>;
+}
+
 // One slice of the sums, from zero to the caller's tensor.
 template <typename T>
 class BiasSlice {
@@ -146,12 +160,13 @@ void ClearBiasSums(const BackwardCall<T>& call, const BiasSums<T>& sums,
   });
 }
 
-template <typename T>
-void WriteBiasSums(const BackwardCall<T>& call,
-                   const BackwardStorage<T>& storage, Parallel& parallel) {
+// Storage is that of backward, or of its derivative.
+template <typename T, typename Storage>
+void WriteBiasSums(const BackwardCall<T>& call, const Storage& storage,
+                   Parallel& parallel) {
   if (!call.out.d_bias) return;
   parallel.run(call.plan.bias.slices, [&](std::int64_t slice, int worker) {
-    const BackwardScratch<T> scratch = storage.rooms.of(worker);
+    const auto scratch = storage.rooms.of(worker);
     BiasSlice<T>(call, storage.bias, slice)
         .Write({scratch.rows, scratch.row_width});
   });

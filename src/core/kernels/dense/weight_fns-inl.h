@@ -21,9 +21,9 @@ namespace polyattn {
 namespace HWY_NAMESPACE {
 
 // Each of these gives the weight w at score x (already less the row's shift
-// where kShift says so), and its derivative dw in natural units. kSigned: w may
-// be negative. kCheap: worth instances of the passes that compute nothing
-// beside it.
+// where kShift says so), and its derivatives dw and ddw in natural units.
+// kSigned: w may be negative. kCheap: worth instances of the passes that
+// compute nothing beside it.
 template <typename T, int P>
 struct MonomialFn {
   static constexpr bool kShift = false, kSigned = true, kCheap = true;
@@ -46,6 +46,16 @@ struct MonomialFn {
       w = hn::Mul(x, lower);
       dw = hn::Mul(hn::Set(d, T{P}), lower);
     }
+  }
+  HWY_INLINE void All(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw,
+                      VecOf<T>& ddw) const {
+    const Tag<T> d;
+    Both(x, w, dw);
+    if constexpr (P == 1) ddw = hn::Zero(d);
+    if constexpr (P == 2) ddw = hn::Set(d, T{2});
+    if constexpr (P > 2)
+      ddw =
+          hn::Mul(hn::Set(d, T{P * (P - 1)}), MonomialFn<T, P - 2>().Weight(x));
   }
 };
 
@@ -70,6 +80,20 @@ struct PolynomialFn {
       w = hn::MulAdd(w, x, hn::Set(d, coefficient[i]));
     }
   }
+  // Horner's rule gives half of the second derivative.
+  HWY_INLINE void All(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw,
+                      VecOf<T>& ddw) const {
+    const Tag<T> d;
+    w = hn::Set(d, coefficient[degree]);
+    dw = hn::Zero(d);
+    ddw = hn::Zero(d);
+    for (int i = degree - 1; i >= 0; --i) {
+      ddw = hn::MulAdd(ddw, x, dw);
+      dw = hn::MulAdd(dw, x, w);
+      w = hn::MulAdd(w, x, hn::Set(d, coefficient[i]));
+    }
+    ddw = hn::Add(ddw, ddw);
+  }
 };
 
 template <typename T>
@@ -90,6 +114,16 @@ struct ReluFn {
     w = hn::Mul(lower, y);
     dw = hn::IfThenZeroElse(off, hn::Mul(lower, hn::Set(d, T(power))));
   }
+  HWY_INLINE void All(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw,
+                      VecOf<T>& ddw) const {
+    const Tag<T> d;
+    const auto off = hn::Le(x, hn::Zero(d));
+    const auto y = hn::IfThenZeroElse(off, x);
+    auto lowest = hn::Set(d, T(power * (power - 1)));
+    for (int i = 2; i < power; ++i) lowest = hn::Mul(lowest, y);
+    ddw = hn::IfThenZeroElse(off, lowest);
+    Both(x, w, dw);
+  }
 };
 
 template <typename T>
@@ -100,10 +134,16 @@ struct ExpFn {
     w = Exp2<T>(x);
     dw = w;
   }
+  HWY_INLINE void All(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw,
+                      VecOf<T>& ddw) const {
+    Both(x, w, dw);
+    ddw = w;
+  }
 };
 
 // With t = exp(-|x|) <= 1 neither the value nor the derivative, t / (1 + t)^2,
-// can overflow or cancel.
+// can overflow or cancel. The second derivative is that times
+// sign(x) (t - 1) / (1 + t).
 template <typename T>
 struct SigmoidFn {
   static constexpr bool kShift = true, kSigned = false, kCheap = false;
@@ -113,13 +153,21 @@ struct SigmoidFn {
     return w;
   }
   HWY_INLINE void Both(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw) const {
+    VecOf<T> ddw;
+    All(x, w, dw, ddw);
+  }
+  HWY_INLINE void All(VecOf<T> x, VecOf<T>& w, VecOf<T>& dw,
+                      VecOf<T>& ddw) const {
     const Tag<T> d;
     const auto one = hn::Set(d, T{1});
     const auto t = Exp2<T>(hn::Neg(hn::Abs(x)));
     const auto inverse = hn::Div(one, hn::Add(one, t));
     const auto below = hn::Mul(t, inverse);
-    w = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), below, inverse);
+    const auto negative = hn::Lt(x, hn::Zero(d));
+    w = hn::IfThenElse(negative, below, inverse);
     dw = hn::Mul(below, inverse);
+    const auto bend = hn::Mul(dw, hn::Mul(hn::Sub(one, t), inverse));
+    ddw = hn::IfThenElse(negative, bend, hn::Neg(bend));
   }
 };
 
