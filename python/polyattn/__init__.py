@@ -26,6 +26,7 @@ if _transforms.supported():
 from . import models, nn  # noqa: E402
 from .decode import DecodeState  # noqa: E402
 from .functional import Activation, AttentionNorms, activation, attention  # noqa: E402
+from .jvp import attention_jvp  # noqa: E402
 from .match import HeadStart, MatchReport, match_start  # noqa: E402
 from .matched import MatchedGain, matched_gain  # noqa: E402
 from .replace import Kept, ReplaceReport, Swap, replace_softmax  # noqa: E402
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "activation",
     "attention",
+    "attention_jvp",
     "attention_varlen",
     "load_run",
     "match_start",

@@ -17,6 +17,8 @@
 #include "torch/core_errors.h"
 #include "torch/find_op.h"
 #include "torch/fused.h"
+#include "torch/saved_call.h"
+#include "torch/tangents.h"
 
 namespace polyattn {
 namespace {
@@ -25,6 +27,14 @@ using OptionalTensor = c10::optional<at::Tensor>;
 
 bool wants_gradient(const at::Tensor& t) {
   return t.defined() && at::GradMode::is_enabled() && t.requires_grad();
+}
+
+// A gradient that has a tangent itself, as forward over reverse mode wants it,
+// is more than the fused backward knows.
+bool knows_tangents(const Call& call) {
+  const bool gradient = wants_gradient(call.q) || wants_gradient(call.k) ||
+                        wants_gradient(call.v) || wants_gradient(call.bias);
+  return !gradient && !split_tangents(call).cotangents[kCoefficients].defined();
 }
 
 // What the kernels can do. The rest goes by the composed definition.
@@ -37,7 +47,8 @@ bool is_fused(const Call& call) {
   const bool plain_alone = call.dropout > 0 || wants_gradient(call.bias);
   const bool dense = call.dropout == 0 || call.config.path != Path::kLinear;
   return known && here && dense && (!plain_alone || is_plain(call)) &&
-         (linear || !wants_gradient(call.coefficients));
+         (linear || !wants_gradient(call.coefficients)) &&
+         (!has_tangent(call) || knows_tangents(call));
 }
 
 // The same with a seed for the weights that are dropped, from torch's default

@@ -1,12 +1,12 @@
-// Derivatives of the fused ops. The first comes from the fused backward; that
-// of the backward itself, and all beyond, from the composed definition, which
-// torch differentiates.
+// Derivatives of the fused ops. The first comes from the fused backward, that
+// of the backward itself from autograd_double.cc.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/custom_class.h>
 
-#include "torch/composed.h"
+#include "torch/autograd_double.h"
 #include "torch/fused.h"
+#include "torch/saved_call.h"
+#include "torch/tangents.h"
 
 namespace polyattn {
 namespace {
@@ -14,56 +14,6 @@ namespace {
 using OptionalTensor = c10::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Saved between forward and backward: the tensors first, in this order.
-constexpr std::size_t kQ = 0, kK = 1, kV = 2, kMask = 3, kBias = 4,
-                      kCoefficients = 5, kCallTensors = 6;
-
-// Those whose gradients FusedGradients has.
-constexpr std::array<std::size_t, 5> kPlaces = {kQ, kK, kV, kCoefficients,
-                                                kBias};
-
-variable_list tensors_of(const Call& call) {
-  return {call.q, call.k, call.v, call.mask, call.bias, call.coefficients};
-}
-
-// The rest of a call, for the context of a function.
-struct SavedConfig : torch::CustomClassHolder {
-  explicit SavedConfig(const Call& call)
-      : config(call.config),
-        q_offsets(call.q_offsets),
-        k_offsets(call.k_offsets) {}
-  AttentionConfig config;
-  std::vector<std::int64_t> q_offsets, k_offsets;
-};
-
-void save_config(AutogradContext* ctx, const Call& call) {
-  ctx->saved_data["config"] =
-      c10::IValue::make_capsule(c10::make_intrusive<SavedConfig>(call));
-}
-
-Call restore(AutogradContext* ctx, const variable_list& tensors) {
-  const auto capsule = ctx->saved_data["config"].toCapsule();
-  const auto& saved = static_cast<const SavedConfig&>(*capsule);
-  return {.q = tensors[kQ],
-          .k = tensors[kK],
-          .v = tensors[kV],
-          .mask = tensors[kMask],
-          .bias = tensors[kBias],
-          .coefficients = tensors[kCoefficients],
-          .config = saved.config,
-          .q_offsets = saved.q_offsets,
-          .k_offsets = saved.k_offsets};
-}
-
-// A stand-in for t by which the recomputed graph can be differentiated: the
-// graph behind t is out of reach, so nothing is counted twice when two
-// arguments have a common history. With `connected`, what is computed from it
-// is still a function of t, for derivatives of the next order.
-at::Tensor stand_in(const at::Tensor& t, bool connected) {
-  if (!t.defined() || !t.requires_grad()) return t;
-  return connected ? t.view_as(t) : t.detach().requires_grad_(true);
-}
 
 // d_o -> those of dq, dk, dv, d_coefficients and d_bias that are wanted, as a
 // function of d_o and the inputs.
@@ -83,7 +33,7 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
     ctx->set_materialize_grads(false);
     save_config(ctx, call);
     variable_list saved = tensors_of(call);
-    saved.push_back(d_o);
+    saved.insert(saved.end(), {d_o, outputs.rows});
     ctx->save_for_backward(saved);
     std::vector<std::int64_t> places;
     variable_list result;
@@ -99,52 +49,25 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
 
   static variable_list backward(AutogradContext* ctx,
                                 const variable_list& outer) {
-    const bool connected = at::GradMode::is_enabled();
-    const at::AutoGradMode graph(true);
-    variable_list inputs = ctx->get_saved_variables();
-    for (at::Tensor& t : inputs) t = stand_in(t, connected);
+    const variable_list saved = ctx->get_saved_variables();
     const auto places = ctx->saved_data["places"].toIntVector();
-    variable_list by, weights;
+    variable_list cotangents(kCallTensors);
+    bool any = false;
     for (std::size_t i = 0; i < outer.size(); ++i) {
-      if (!outer[i].defined()) continue;
-      by.push_back(inputs[static_cast<std::size_t>(places[i])]);
-      weights.push_back(outer[i]);
+      cotangents[static_cast<std::size_t>(places[i])] = outer[i];
+      any = any || outer[i].defined();
     }
-    if (by.empty()) return variable_list(kArguments);
-    const variable_list first = torch::autograd::grad(
-        {composed_attention(restore(ctx, inputs))}, by, {inputs[kCallTensors]},
-        /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
-    return second(first, weights, inputs, connected);
+    if (!any) return variable_list(kArguments);
+    // In the order of forward's arguments: d_o, the six tensors, the rest.
+    variable_list result =
+        double_gradients({restore(ctx, saved), saved[kCallTensors],
+                          saved[kCallTensors + 1], cotangents});
+    result.resize(kArguments);
+    return result;
   }
 
  private:
   static constexpr std::size_t kArguments = 10;
-  // In the order of forward's arguments: d_o, the six tensors, the rest.
-  static variable_list second(const variable_list& first,
-                              const variable_list& weights,
-                              const variable_list& inputs, bool connected) {
-    variable_list result(kArguments);
-    variable_list outputs, output_weights, by;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      if (!first[i].defined() || !first[i].requires_grad()) continue;
-      outputs.push_back(first[i]);
-      output_weights.push_back(weights[i]);
-    }
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
-      by.push_back(inputs[i]);
-      places.push_back(i == kCallTensors ? 0 : i + 1);
-    }
-    if (outputs.empty() || by.empty()) return result;
-    const variable_list gradients = torch::autograd::grad(
-        outputs, by, output_weights, /*retain_graph=*/connected,
-        /*create_graph=*/connected, /*allow_unused=*/true);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      result[places[i]] = gradients[i];
-    }
-    return result;
-  }
 };
 
 class FusedForward : public torch::autograd::Function<FusedForward> {
@@ -193,13 +116,23 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
   }
 };
 
-}  // namespace
-
-FusedResults forward_with_gradient(const Call& call, bool norms) {
+FusedResults differentiable_forward(const Call& call, bool norms) {
   const variable_list results = FusedForward::apply(
       call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
       if_defined(call.coefficients), call, norms);
   return {results[0], results[1], results[2]};
+}
+
+}  // namespace
+
+FusedResults forward_with_gradient(const Call& call, bool norms) {
+  if (!has_tangent(call)) return differentiable_forward(call, norms);
+  SecondCall second = split_tangents(call);
+  const FusedResults results = differentiable_forward(second.call, norms);
+  second.rows = results.rows;
+  results.o._set_fw_grad(output_tangent(second), /*level=*/0,
+                         /*is_inplace_op=*/false);
+  return results;
 }
 
 }  // namespace polyattn

@@ -103,7 +103,7 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
 
 // What the dispatcher would look at: the kinds of tensors, and the modes that
 // are on.
-c10::DispatchKeySet keys_of(std::initializer_list<at::Tensor> tensors) {
+c10::DispatchKeySet keys_among(at::ArrayRef<at::Tensor> tensors) {
   const c10::impl::LocalDispatchKeySet local =
       c10::impl::tls_local_dispatch_key_set();
   c10::DispatchKeySet keys = local.included_;
@@ -126,13 +126,19 @@ bool is_plain(const Call& call, c10::DispatchKeySet keys) {
 }
 
 c10::DispatchKeySet keys_of(const Call& call) {
-  return keys_of(
+  return keys_among(
       {call.q, call.k, call.v, call.mask, call.bias, call.coefficients});
 }
 
 }  // namespace
 
 bool is_plain(const Call& call) { return is_plain(call, keys_of(call)); }
+
+bool is_plain(const SecondCall& second) {
+  return is_plain(second.call, keys_of(second.call) |
+                                   keys_among({second.d_o, second.rows}) |
+                                   keys_among(second.cotangents));
+}
 
 FusedResults fused_forward(const Call& call, bool norms) {
   const c10::DispatchKeySet keys = keys_of(call);
@@ -145,8 +151,8 @@ FusedResults fused_forward(const Call& call, bool norms) {
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
                               Wanted wanted) {
   const c10::DispatchKeySet keys =
-      keys_of({call.q, call.k, call.v, call.mask, call.bias, call.coefficients,
-               outputs.d_o, outputs.o, outputs.rows});
+      keys_among({call.q, call.k, call.v, call.mask, call.bias,
+                  call.coefficients, outputs.d_o, outputs.o, outputs.rows});
   return is_plain(call, keys) ? backward_on_cpu(call, outputs, wanted)
                               : dispatch_backward(call, outputs, wanted);
 }

@@ -7,6 +7,7 @@
 #include <c10/util/Optional.h>
 
 #include <array>
+#include <vector>
 
 #include "torch/call.h"
 
@@ -27,9 +28,23 @@ struct FusedOutputs {
 using FusedGradients = std::array<at::Tensor, 5>;
 using Wanted = std::array<bool, 5>;
 
+// The derivative of backward: polyattn/double_backward.h.
+struct SecondCall {
+  Call call;
+  at::Tensor d_o = {};   // undefined: zero
+  at::Tensor rows = {};  // as forward gave it
+  // Of the tensors of the call, in the order of saved_call.h; undefined: zero.
+  std::vector<at::Tensor> cotangents = {};
+};
+
+// By d_o, q, k, v and the bias; undefined where not wanted.
+using SecondGradients = std::array<at::Tensor, 5>;
+using SecondWanted = std::array<bool, 5>;
+
 // Whether torch would not look at what happens inside: no compiler, no
 // transform, no mode that is told of every op.
 bool is_plain(const Call& call);
+bool is_plain(const SecondCall& second);
 
 FusedResults fused_forward(const Call& call, bool norms);
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
@@ -48,6 +63,9 @@ inline c10::optional<at::Tensor> if_defined(const at::Tensor& t) {
 FusedResults forward_on_cpu(const Call& call, bool norms);
 FusedGradients backward_on_cpu(const Call& call, const FusedOutputs& outputs,
                                Wanted wanted);
+
+// double_cpu.cc
+SecondGradients double_on_cpu(const SecondCall& second, SecondWanted wanted);
 
 // meta.cc: shapes without data, for tensors on the device "meta" and tracing.
 FusedResults forward_shapes(const Call& call, bool norms);

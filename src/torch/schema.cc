@@ -1,6 +1,6 @@
 // The signatures of the ops. Their implementations: attention.cc (the public
-// ones), varlen.cc, opaque.cc, matched.cc, cpu.cc, meta.cc, autograd.cc and
-// autocast.cc. decode_class.cc has a class beside them.
+// ones), varlen.cc, opaque.cc, matched.cc, cpu.cc, meta.cc, autograd.cc, jvp.cc
+// and autocast.cc. decode_class.cc has a class beside them.
 #include <torch/library.h>
 
 // The arguments and their order are those of scaled_dot_product_attention;
@@ -28,6 +28,18 @@ TORCH_LIBRARY(polyattn, m) {
       "float? scale=None, str activation=\"softmax\", "
       "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "
       "str path=\"auto\", int[] window_size=[-1, -1]) -> Tensor");
+
+  // The output, and what it changes by if query, key, value and bias change by
+  // their tangents: zero where there are none. It has no path to choose.
+  m.def(
+      "attention_jvp(Tensor query, Tensor key, Tensor value, "
+      "Tensor? query_tangent=None, Tensor? key_tangent=None, "
+      "Tensor? value_tangent=None, Tensor? bias_tangent=None, "
+      "Tensor? attn_mask=None, bool is_causal=False, *, float? scale=None, "
+      "bool enable_gqa=False, str activation=\"softmax\", "
+      "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "
+      "Tensor? bias=None, int[] window_size=[-1, -1]) "
+      "-> (Tensor output, Tensor tangent)");
 
   // The definition in torch ops, which torch's transforms can look into.
   m.def("_composed_attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");

@@ -16,7 +16,7 @@ def test_examples():
     names = {}
     printed = io.StringIO()
     examples = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(examples) == 12
+    assert len(examples) == 13
     with contextlib.redirect_stdout(printed):
         for example in examples:
             exec(compile(example, "docs/python.md", "exec"), names)

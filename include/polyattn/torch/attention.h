@@ -10,9 +10,10 @@
 //
 // On the CPU, floats of 16, 32 and 64 bits go through the kernels of the core;
 // everything else through the same definition in torch ops: other devices,
-// derivatives of the second order and beyond, and under a compiler or transform
-// of torch dropout and a bias that wants a gradient. That takes an N x M matrix
-// of memory.
+// derivatives of the third order and beyond, those of the second by
+// coefficients or under a compiler or transform of torch, and there also
+// dropout and a bias that wants a gradient. That takes an N x M matrix of
+// memory.
 //
 // Errors throw c10::Error with a message that begins with [attention].
 #pragma once
@@ -104,5 +105,23 @@ AttentionWithNorms attention_with_norms(const at::Tensor& q,
                                         const at::Tensor& k,
                                         const at::Tensor& v,
                                         const AttentionOptions& options = {});
+
+// What the arguments change by, of their sizes and types; none is zero.
+struct AttentionTangents {
+  c10::optional<at::Tensor> q = c10::nullopt, k = c10::nullopt,
+                            v = c10::nullopt, bias = c10::nullopt;
+};
+
+struct AttentionWithTangent {
+  at::Tensor output;
+  at::Tensor tangent;  // what it changes by
+};
+
+// Forward mode, without an N x M matrix where the kernels can do it. Both
+// results are differentiable. No dropout.
+AttentionWithTangent attention_jvp(const at::Tensor& q, const at::Tensor& k,
+                                   const at::Tensor& v,
+                                   const AttentionTangents& tangents,
+                                   const AttentionOptions& options = {});
 
 }  // namespace polyattn
