@@ -26,7 +26,13 @@ void check(const SequenceClassifierOptions& o) {
   TORCH_CHECK(o.context() > 0, '[', op, "] context ", o.context(), " < 1");
   TORCH_CHECK(o.classes() > 0, '[', op, "] classes ", o.classes(), " < 1");
   nn::check_choice(op, "positions", o.positions(), {"learned", "rotary"});
-  nn::check_choice(op, "pooling", o.pooling(), {"mean", "class"});
+  nn::check_choice(op, "pooling", o.pooling(), {"mean", "class", "padded"});
+  nn::check_choice(op, "head", o.head(), {"linear", "mlp"});
+  TORCH_CHECK(o.towers() == 1 || o.towers() == 2, '[', op, "] towers ",
+              o.towers(), " are neither 1 nor 2");
+  TORCH_CHECK(o.pooling() != "padded" || o.positions() == "learned", '[', op,
+              "] pooling \"padded\" needs positions \"learned\", which say how "
+              "long a padded sequence is");
   nn::check_rate(op, "dropout", o.dropout());
   nn::check_rate(op, "drop_path", o.drop_path());
   TORCH_CHECK(!o.block().attention().causal(), '[', op,
@@ -66,9 +72,19 @@ void check_lengths(const torch::Tensor& lengths, const torch::Tensor& tokens) {
               " is not in [1, ", tokens.size(1), "]");
 }
 
+// A sequence of which every row is masked has no mean.
+void check_some_token(const torch::Tensor& mask) {
+  if (!mask.is_cpu()) return;
+  const torch::Tensor some = mask.any(1);
+  if (some.all().item<bool>()) return;
+  TORCH_CHECK(false, "[SequenceClassifier] sequence ",
+              some.logical_not().nonzero()[0].item<std::int64_t>(),
+              " holds nothing but zeros, which are masked");
+}
+
 // True for tokens, false for padding: [B, N]. Undefined if there is no padding.
-torch::Tensor token_mask(const torch::Tensor& lengths,
-                         const torch::Tensor& tokens) {
+torch::Tensor length_mask(const torch::Tensor& lengths,
+                          const torch::Tensor& tokens) {
   if (!lengths.defined()) return {};
   check_lengths(lengths, tokens);
   const std::int64_t n = tokens.size(1);
@@ -78,12 +94,34 @@ torch::Tensor token_mask(const torch::Tensor& lengths,
   return places.unsqueeze(0) < lengths.to(tokens.device()).unsqueeze(1);
 }
 
+torch::Tensor token_mask(const torch::Tensor& lengths,
+                         const torch::Tensor& tokens, bool mask_zeros) {
+  const torch::Tensor mask = length_mask(lengths, tokens);
+  if (!mask_zeros) return mask;
+  const torch::Tensor some = tokens.ne(0);
+  const torch::Tensor both = mask.defined() ? some.logical_and(mask) : some;
+  check_some_token(both);
+  return both;
+}
+
 // Of the rows [B, N, C] where the mask [B, N] is true. Padding is filled, not
 // multiplied by 0, for it may hold infinities.
+torch::Tensor masked_sum(const torch::Tensor& x, const torch::Tensor& mask) {
+  if (!mask.defined()) return x.sum(1);
+  return x.masked_fill(mask.logical_not().unsqueeze(2), 0).sum(1);
+}
+
 torch::Tensor masked_mean(const torch::Tensor& x, const torch::Tensor& mask) {
   if (!mask.defined()) return x.mean(1);
-  const torch::Tensor count = mask.sum(1, /*keepdim=*/true).to(x.scalar_type());
-  return x.masked_fill(mask.logical_not().unsqueeze(2), 0).sum(1) / count;
+  return masked_sum(x, mask) /
+         mask.sum(1, /*keepdim=*/true).to(x.scalar_type());
+}
+
+// [2 B, C], a pair in rows 2 i and 2 i + 1 -> [B, 4 C].
+torch::Tensor compare_pairs(const torch::Tensor& rows) {
+  const torch::Tensor pairs = rows.unflatten(0, {rows.size(0) / 2, 2});
+  const torch::Tensor a = pairs.select(1, 0), b = pairs.select(1, 1);
+  return torch::cat({a, b, a * b, a - b}, 1);
 }
 
 }  // namespace
@@ -120,7 +158,15 @@ void SequenceClassifierImpl::reset() {
     blocks->push_back(nn::Block(block_options(options, i)));
   }
   norm = register_module("norm", nn::Norm(options.block().norm_options()));
-  head = register_module("head", torch::nn::Linear(dim, options.classes()));
+  const std::int64_t read = options.towers() == 2 ? 4 * dim : dim;
+  const std::int64_t hidden = options.block().mlp().hidden();
+  const bool two_layers = options.head() == "mlp";
+  if (two_layers) {
+    head_hidden =
+        register_module("head_hidden", torch::nn::Linear(read, hidden));
+  }
+  head = register_module(
+      "head", torch::nn::Linear(two_layers ? hidden : read, options.classes()));
   nn::initialise(*this, nn::InitialiseOptions(options.initialisation())
                             .qk_gain(options.qk_gain()));
 }
@@ -151,7 +197,7 @@ torch::Tensor SequenceClassifierImpl::features(const torch::Tensor& tokens_,
               "[SequenceClassifier] a sequence of ", tokens_.size(1),
               " tokens is longer than the context ", options.context(),
               " for which positions were learned");
-  torch::Tensor mask = token_mask(lengths, tokens_);
+  torch::Tensor mask = token_mask(lengths, tokens_, options.mask_zeros());
   if (mask.defined() && class_token) {
     mask = torch::constant_pad_nd(mask, {1, 0}, true);
   }
@@ -161,13 +207,26 @@ torch::Tensor SequenceClassifierImpl::features(const torch::Tensor& tokens_,
   for (const auto& block : *blocks) {
     x = block->as<nn::BlockImpl>()->forward(x, keys);
   }
-  x = norm->forward(x);
-  return class_token ? x.select(1, 0) : masked_mean(x, mask);
+  return pool(norm->forward(x), mask);
+}
+
+torch::Tensor SequenceClassifierImpl::pool(const torch::Tensor& x,
+                                           const torch::Tensor& mask) {
+  if (class_token) return x.select(1, 0);
+  if (options.pooling() == "mean") return masked_mean(x, mask);
+  return masked_sum(x, mask) / static_cast<double>(options.context());
 }
 
 torch::Tensor SequenceClassifierImpl::forward(const torch::Tensor& tokens_,
                                               const torch::Tensor& lengths) {
-  return head->forward(features(tokens_, lengths));
+  torch::Tensor rows = features(tokens_, lengths);
+  if (options.towers() == 2) {
+    TORCH_CHECK(rows.size(0) % 2 == 0, "[SequenceClassifier] ", rows.size(0),
+                " sequences are no pairs");
+    rows = compare_pairs(rows);
+  }
+  if (head_hidden) rows = torch::relu(head_hidden->forward(rows));
+  return head->forward(rows);
 }
 
 }  // namespace polyattn::models

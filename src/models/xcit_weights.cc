@@ -2,6 +2,7 @@
 #include <array>
 #include <initializer_list>
 
+#include "models/join_projections.h"
 #include "polyattn/models/xcit.h"
 
 namespace polyattn::models {
@@ -86,22 +87,10 @@ NamedTensors with_joint_projections(NamedTensors tensors, std::int64_t depth) {
     const std::string before =
         "cls_attn_blocks." + std::to_string(i) + ".attn.";
     for (const std::string part : kBoth) {
-      std::vector<torch::Tensor> parts;
-      for (const std::string name : {"q.", "k.", "v."}) {
-        const auto found = tensors.find(before + name + part);
-        if (found == tensors.end() || found->second.dim() == 0) break;
-        if (!parts.empty() &&
-            (found->second.sizes() != parts[0].sizes() ||
-             found->second.scalar_type() != parts[0].scalar_type())) {
-          break;
-        }
-        parts.push_back(found->second);
-      }
-      if (parts.size() < 3) continue;
-      tensors[before + "qkv." + part] = torch::cat(parts);
-      for (const std::string name : {"q.", "k.", "v."}) {
-        tensors.erase(before + name + part);
-      }
+      join_projections(
+          tensors,
+          {before + "q." + part, before + "k." + part, before + "v." + part},
+          before + "qkv." + part);
     }
   }
   return tensors;

@@ -203,6 +203,73 @@ TEST(SequenceClassifier, PoolsAsAsked) {
   }
 }
 
+// What zeros a longer batch has does not matter: the sum is divided by the
+// longest that there can be.
+TEST(SequenceClassifier, PoolsOverThePaddedLength) {
+  const torch::NoGradGuard no_grad;
+  auto model = double_model(small().pooling("padded"));
+  const auto tokens = random_tokens(2, 9);
+  const auto lengths = lengths_of({9, 4});
+  torch::Tensor x = model->positions->forward(model->tokens->forward(tokens));
+  const torch::Tensor mask =
+      torch::arange(9).unsqueeze(0) < lengths.unsqueeze(1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    x = model->blocks->at<nn::BlockImpl>(i).forward(
+        x, mask.unsqueeze(1).unsqueeze(1));
+  }
+  x = model->norm->forward(x) * mask.unsqueeze(2);
+  EXPECT_SAME(model->features(tokens, lengths), x.sum(1) / 12);
+  const auto longer = torch::constant_pad_nd(tokens, {0, 3}, 7);
+  EXPECT_SAME(model->features(longer, lengths),
+              model->features(tokens, lengths));
+}
+
+TEST(SequenceClassifier, MasksZerosWhereverTheyStand) {
+  const torch::NoGradGuard no_grad;
+  for (const char* formula : {"softmax", "x^3/sqrt(N)"}) {
+    for (const char* pooling : {"mean", "class", "padded"}) {
+      auto options = small().activation(formula).pooling(pooling);
+      auto model = double_model(options.mask_zeros(true));
+      auto tokens = random_tokens(2, 9);
+      tokens.index_put_({torch::indexing::Slice(), 3}, 0);
+      tokens[1].narrow(0, 6, 3).zero_();
+      const torch::Tensor before = model->forward(tokens);
+      // What padding means is not looked at.
+      model->tokens->weight[0].fill_(5);
+      EXPECT_SAME(model->forward(tokens), before);
+      // Zeros at the end are what lengths say.
+      EXPECT_SAME(model->forward(tokens, lengths_of({9, 6})), before);
+      EXPECT_SAME(model->forward(tokens.narrow(0, 1, 1).narrow(1, 0, 6)),
+                  before.narrow(0, 1, 1));
+      expect_error(
+          [&] {
+            model->forward(torch::zeros({2, 4}, torch::kLong));
+          },
+          "[SequenceClassifier] sequence 0 holds nothing but zeros, "
+          "which are masked");
+    }
+  }
+}
+
+TEST(SequenceClassifier, ComparesPairs) {
+  const torch::NoGradGuard no_grad;
+  for (const char* head : {"linear", "mlp"}) {
+    auto model = double_model(small().towers(2).head(head));
+    const auto tokens = random_tokens(6, 9);
+    const auto lengths = lengths_of({9, 3, 4, 9, 1, 8});
+    const torch::Tensor rows = model->features(tokens, lengths);
+    const torch::Tensor even = torch::arange(0, 6, 2);
+    const torch::Tensor a = rows.index_select(0, even);
+    const torch::Tensor b = rows.index_select(0, even + 1);
+    torch::Tensor x = torch::cat({a, b, a * b, a - b}, 1);
+    if (model->head_hidden) x = torch::relu(model->head_hidden->forward(x));
+    EXPECT_EQ(model->head_hidden.is_empty(), std::string(head) == "linear");
+    EXPECT_SAME(model->forward(tokens, lengths), model->head->forward(x));
+    expect_error([&] { model->forward(tokens.narrow(0, 0, 3)); },
+                 "[SequenceClassifier] 3 sequences are no pairs");
+  }
+}
+
 // The order of the tokens matters, and later ones matter to all: it is not
 // causal.
 TEST(SequenceClassifier, KnowsPositions) {
@@ -320,7 +387,13 @@ TEST(SequenceClassifier, RefusesOptions) {
   refuse(small().classes(0), "classes 0 < 1");
   refuse(small().positions("sine"),
          "positions \"sine\" is none of learned, rotary");
-  refuse(small().pooling("max"), "pooling \"max\" is none of mean, class");
+  refuse(small().pooling("max"),
+         "pooling \"max\" is none of mean, class, padded");
+  refuse(small().head("deep"), "head \"deep\" is none of linear, mlp");
+  refuse(small().pooling("padded").positions("rotary"),
+         "pooling \"padded\" needs positions \"learned\", which say how long a "
+         "padded sequence is");
+  refuse(small().towers(3), "towers 3 are neither 1 nor 2");
   refuse(small().dropout(1), "dropout 1 is not in [0, 1)");
   refuse(small().drop_path(-1), "drop_path -1 is not in [0, 1)");
   auto causal = small();

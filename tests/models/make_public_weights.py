@@ -2,15 +2,16 @@
 
     make_public_weights.py make FOLDER    random weights of torchvision's
                                           VisionTransformer and SwinTransformer,
-                                          of DeiT, GPT-2 and XCiT, and files of
-                                          torch.save
+                                          of DeiT, GPT-2, XCiT and Nystromformer,
+                                          and files of torch.save
     make_public_weights.py full FOLDER    the same of vit_b_16, swin_t and
                                           swin_v2_t at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
                                           compares logits
 
 GPT-2 is written out here in plain torch, under the names of Hugging Face, and
-DeiT under those of facebookresearch and timm; XCiT in xcit_twin.py.
+DeiT under those of facebookresearch and timm; XCiT in xcit_twin.py, what
+Nystromformer has for Long Range Arena in lra_twin.py.
 """
 
 import collections
@@ -21,6 +22,7 @@ import pathlib
 import struct
 import sys
 
+import lra_twin
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -274,6 +276,17 @@ def make_xcit(folder):
               "logits": xcit_twin.logits(weights, images, **size)})
 
 
+def make_lra(folder):
+    for name, size in lra_twin.SIZES.items():
+        weights = lra_twin.weights(**size)
+        rows, lengths = lra_twin.tokens(**size)
+        torch.save({"model_state_dict": weights, "optimizer_state_dict": {}},
+                   folder / f"{name}.pth")
+        save(folder / f"{name}_io.safetensors",
+             {"input": rows, "lengths": lengths,
+              "logits": lra_twin.logits(weights, rows, **size)})
+
+
 class Harm:
     """What runs a command when it is loaded by Python."""
 
@@ -404,6 +417,7 @@ def main():
             make_swin(folder, 2)
             make_gpt(folder)
             make_xcit(folder)
+            make_lra(folder)
             make_torch_files(folder)
         elif what == "full":
             make_vit(folder, "full")

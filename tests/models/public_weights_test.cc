@@ -9,6 +9,7 @@
 #include "polyattn/io/torch_file.h"
 #include "polyattn/models/deit.h"
 #include "polyattn/models/gpt.h"
+#include "polyattn/models/lra.h"
 #include "polyattn/models/state_file.h"
 #include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
@@ -233,6 +234,36 @@ TEST(PublicWeights, Xcit) {
           test::relative_error(model->forward(io.at("input")), io.at("logits")),
           kTolerance);
     }
+  }
+}
+
+// Nystromformer's, in a file of torch.save with more in it than the weights.
+TEST(PublicWeights, Lra) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& [name, classes, towers] :
+       {std::tuple("lra_text", 3, 1), {"lra_retrieval", 2, 2}}) {
+    SCOPED_TRACE(name);
+    const std::string base = name;
+    const NamedTensors io = load_tensors(folder() / (base + "_io.safetensors"));
+    SequenceClassifierOptions options(32, 2, 4);
+    options.vocabulary(40).context(24).classes(classes).towers(towers);
+    options.head("mlp").pooling("padded").mask_zeros(true);
+    options.block().mlp().hidden(48);
+    SequenceClassifier model(options);
+    load_lra(model, load_tensors(folder() / (base + ".pth")));
+    model->eval();
+    const torch::Tensor& tokens = io.at("input");
+    for (const torch::Tensor& lengths : {torch::Tensor(), io.at("lengths")}) {
+      EXPECT_LE(test::relative_error(model->forward(tokens, lengths),
+                                     io.at("logits")),
+                kTolerance);
+    }
+    // Batches are padded to their longest sequence, not to all positions.
+    const torch::Tensor short_rows = tokens.narrow(0, 0, 2 * towers).clone();
+    short_rows.narrow(1, 10, 14).zero_();
+    EXPECT_LE(test::relative_error(model->forward(short_rows.narrow(1, 0, 10)),
+                                   model->forward(short_rows)),
+              kTolerance);
   }
 }
 

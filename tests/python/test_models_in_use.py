@@ -169,6 +169,22 @@ class TestPixels:
         (lambda: gpt()(torch.tensor([[1, 11]])), "token 11 is not in [0, 11)"),
         (lambda: gpt()(torch.tensor([[-1, 3]])), "token -1 is not in [0, 11)"),
         (lambda: SequenceClassifier(8, 1, 2, pooling="max"), "pooling is 'max', expec"),
+        (lambda: SequenceClassifier(8, 1, 2, head="deep"), "head is 'deep', expected"),
+        (lambda: SequenceClassifier(8, 1, 2, towers=3), "towers is 3, expected one of"),
+        (
+            lambda: SequenceClassifier(8, 1, 2, pooling="padded", positions="rotary"),
+            "pooling 'padded' needs positions 'learned'",
+        ),
+        (
+            lambda: SequenceClassifier(8, 1, 2, towers=2)(torch.ones(3, 2).long()),
+            "3 sequences are no pairs",
+        ),
+        (
+            lambda: SequenceClassifier(8, 1, 2, mask_zeros=True)(
+                torch.zeros(1, 2).long()
+            ),
+            "sequence 0 holds nothing but zeros",
+        ),
         (
             lambda: SequenceClassifier(8, 1, 2)(torch.ones(2, 3).long(), torch.ones(2)),
             "lengths are torch.float32 of shape (2,), expected integers [2]",

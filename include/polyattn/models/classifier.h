@@ -38,9 +38,18 @@ struct SequenceClassifierOptions {
   TORCH_ARG(std::int64_t, classes) = 2;
   // learned, or rotary (by block().attention().rotary() if that is set).
   TORCH_ARG(std::string, positions) = "learned";
-  // What the head reads: mean (of the rows of a sequence, without its padding)
-  // or class (the row of a class token, which is put before the sequence).
+  // What the head reads: mean (of the rows of a sequence, without its padding),
+  // class (the row of a class token, which is put before the sequence), or
+  // padded (the sum of the rows without padding, divided by context, as if all
+  // sequences were padded to it with zeros).
   TORCH_ARG(std::string, pooling) = "mean";
+  // Token 0 is padding wherever it stands.
+  TORCH_ARG(bool, mask_zeros) = false;
+  // Sequences of an example: 1, or 2, whose rows a and b are read by one model,
+  // and of which the head reads [a, b, a * b, a - b].
+  TORCH_ARG(std::int64_t, towers) = 1;
+  // linear, or mlp: a hidden layer as wide as that of the blocks, and relu.
+  TORCH_ARG(std::string, head) = "linear";
   // Of the embedded tokens.
   TORCH_ARG(double, dropout) = 0;
   // Of the last block; it grows linearly from 0 at the first.
@@ -56,8 +65,9 @@ struct SequenceClassifierOptions {
   }
 };
 
-// lra (what Nystromformer takes for Long Range Arena), lra-small (of four
-// layers). docs/models.md has their sizes.
+// lra (the layers of Nystromformer's models for Long Range Arena), lra-small
+// (four of them). docs/models.md has their sizes, and lra.h those models as
+// they are.
 SequenceClassifierOptions classifier_options(const std::string& name);
 std::vector<std::string> classifier_names();
 
@@ -69,15 +79,16 @@ class SequenceClassifierImpl
   void reset() override;
 
   // Integers [B, N], and how many of each row are no padding, i64 [B] ->
-  // [B, classes]. What the padding holds does not matter, so long as it is in
-  // the vocabulary. Without lengths all rows are full. Lengths on the CPU are
+  // [B, classes]; of two towers [B / 2, classes], where rows 2 i and 2 i + 1
+  // are a pair. What the padding holds does not matter, so long as it is in the
+  // vocabulary. Without lengths all rows are full. Lengths on the CPU are
   // checked, and need no mask if all rows are full; elsewhere looking at them
   // would wait for the device. With block().nystrom() sequences are padded to
   // the context first: a batch does not decide what a landmark is the mean of.
   torch::Tensor forward(const torch::Tensor& tokens,
                         const torch::Tensor& lengths = {});
 
-  // The rows that the head reads: [B, dim].
+  // The rows of the sequences: [B, dim].
   torch::Tensor features(const torch::Tensor& tokens,
                          const torch::Tensor& lengths = {});
 
@@ -87,10 +98,12 @@ class SequenceClassifierImpl
   nn::PositionEmbedding positions{nullptr};
   torch::nn::ModuleList blocks{nullptr};
   nn::Norm norm{nullptr};
+  torch::nn::Linear head_hidden{nullptr};
   torch::nn::Linear head{nullptr};
 
  private:
   torch::Tensor embed(const torch::Tensor& tokens_);
+  torch::Tensor pool(const torch::Tensor& x, const torch::Tensor& mask);
 };
 
 TORCH_MODULE(SequenceClassifier);

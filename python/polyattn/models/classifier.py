@@ -34,8 +34,13 @@ class SequenceClassifier(torch.nn.Module):
             have no limit.
         classes: how many.
         positions: "learned" or "rotary".
-        pooling: what the head reads: "mean", of the rows without padding, or
-            "class", the row of a class token before them.
+        pooling: what the head reads: "mean", of the rows without padding, "class",
+            the row of a class token before them, or "padded", the sum of the rows
+            without padding divided by `context`.
+        mask_zeros: token 0 is padding wherever it stands.
+        towers: sequences of an example: 1, or 2, rows 2 i and 2 i + 1 of the
+            tokens, of which the head reads [a, b, a * b, a - b].
+        head: "linear", or "mlp", which has a hidden layer as wide as `mlp` and relu.
         dropout: of the embedded tokens, after attention and in the mlp.
         drop_path: of the last block; it grows linearly from 0 at the first.
         block: as polyattn.models.Gpt takes; and nystrom, a mapping of what
@@ -55,18 +60,25 @@ class SequenceClassifier(torch.nn.Module):
         classes: int = 2,
         positions: str = "learned",
         pooling: str = "mean",
+        mask_zeros: bool = False,
+        towers: int = 1,
+        head: str = "linear",
         dropout: float = 0.0,
         drop_path: float = 0.0,
         **block: Any,
     ) -> None:
         super().__init__()
         rotary = rotary_of(_OP, positions, block)
-        if pooling not in ("mean", "class"):
-            raise ValueError(
-                f"[{_OP}] pooling is {pooling!r}, expected 'mean' or 'class'"
-            )
+        _check_choice("pooling", pooling, ("mean", "class", "padded"))
+        _check_choice("head", head, ("linear", "mlp"))
+        _check_choice("towers", towers, (1, 2))
         if context < 1:
             raise ValueError(f"[{_OP}] context {context} < 1")
+        if pooling == "padded" and rotary is not None:
+            raise ValueError(
+                f"[{_OP}] pooling 'padded' needs positions 'learned', which say how "
+                "long a padded sequence is"
+            )
         self.context, self.dropout = context, dropout
         nystrom = block.get("nystrom")
         self.padded = nystrom is not None
@@ -75,6 +87,7 @@ class SequenceClassifier(torch.nn.Module):
                 f"[{_OP}] landmarks {nystrom.get('landmarks', 64)} are more than the "
                 f"context {context} has tokens"
             )
+        self.pooling, self.mask_zeros, self.towers = pooling, mask_zeros, towers
         by_class = pooling == "class"
         self.tokens = TokenEmbedding(vocabulary, dim)
         self.class_token = ClassToken(dim) if by_class else None
@@ -83,17 +96,35 @@ class SequenceClassifier(torch.nn.Module):
         options.update(causal=False, rotary=rotary)
         self.blocks = make_blocks(dim, depth, heads, drop_path, **options)
         self.norm = make_norm(options.get("norm", "layer"), dim, options["norm_eps"])
-        self.head = torch.nn.Linear(dim, classes)
+        read = 4 * dim if towers == 2 else dim
+        hidden = self.blocks[0].mlp.fc1.out_features
+        two = head == "mlp"
+        self.head_hidden = torch.nn.Linear(read, hidden) if two else None
+        self.head = torch.nn.Linear(hidden if two else read, classes)
         initialise_vit(self)
 
     def forward(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
         """Sequences are padded at their ends; without lengths they are not."""
+        rows = self.features(tokens, lengths)
+        if self.towers == 2:
+            if len(rows) % 2 != 0:
+                raise ValueError(f"[{_OP}] {len(rows)} sequences are no pairs")
+            a, b = rows[0::2], rows[1::2]
+            rows = torch.cat([a, b, a * b, a - b], dim=1)
+        if self.head_hidden is not None:
+            rows = F.relu(self.head_hidden(rows))
+        return self.head(rows)
+
+    def features(self, tokens: Tensor, lengths: Optional[Tensor] = None) -> Tensor:
+        """The rows of the sequences: [B, dim]."""
         if tokens.dim() != 2 or tokens.shape[1] == 0:
             raise ValueError(
                 f"[{_OP}] tokens have shape {tuple(tokens.shape)}, expected [B, N] "
                 "with N > 0"
             )
         seen = None if lengths is None else _seen(lengths, tokens)
+        if self.mask_zeros:
+            seen = _without_zeros(seen, tokens)
         more = self.context - tokens.shape[1] if self.padded else 0
         if more > 0:
             if seen is None:
@@ -111,7 +142,11 @@ class SequenceClassifier(torch.nn.Module):
         for block in self.blocks:
             x = block(x, None if seen is None else seen[:, None, None])
         x = self.norm(x)
-        return self.head(_mean(x, seen) if self.class_token is None else x[:, 0])
+        if self.class_token is not None:
+            return x[:, 0]
+        if self.pooling == "mean":
+            return _mean(x, seen)
+        return _sum(x, seen) / self.context
 
 
 def _seen(lengths: Tensor, tokens: Tensor) -> Tensor:
@@ -131,9 +166,35 @@ def _seen(lengths: Tensor, tokens: Tensor) -> Tensor:
     return places < lengths.to(tokens.device).unsqueeze(1)
 
 
-def _mean(x: Tensor, seen: Optional[Tensor]) -> Tensor:
+def _without_zeros(seen: Optional[Tensor], tokens: Tensor) -> Tensor:
+    some = tokens != 0
+    if seen is not None:
+        some = some & seen
+    empty = ~some.any(dim=1)
+    if bool(empty.any()):
+        raise ValueError(
+            f"[{_OP}] sequence {int(empty.nonzero()[0])} holds nothing but zeros, "
+            "which are masked"
+        )
+    return some
+
+
+def _sum(x: Tensor, seen: Optional[Tensor]) -> Tensor:
     """Padding is filled, not multiplied by 0: it may hold infinities."""
+    if seen is not None:
+        x = x.masked_fill(~seen.unsqueeze(2), 0.0)
+    return x.sum(dim=1)
+
+
+def _check_choice(name: str, value: Any, choices: tuple) -> None:
+    if value not in choices:
+        raise ValueError(
+            f"[{_OP}] {name} is {value!r}, expected one of "
+            + ", ".join(repr(choice) for choice in choices)
+        )
+
+
+def _mean(x: Tensor, seen: Optional[Tensor]) -> Tensor:
     if seen is None:
         return x.mean(dim=1)
-    rows = x.masked_fill(~seen.unsqueeze(2), 0.0).sum(dim=1)
-    return rows / seen.sum(dim=1, keepdim=True)
+    return _sum(x, seen) / seen.sum(dim=1, keepdim=True)
