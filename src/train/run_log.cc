@@ -10,6 +10,7 @@
 #include "polyattn/models/weights.h"
 #include "polyattn/plan.h"
 #include "polyattn/target.h"
+#include "polyattn/version.h"
 #include "train/start.h"
 
 namespace polyattn::train {
@@ -127,7 +128,7 @@ void RunLog::describe() {
   info.command = job_.command;
   info.instruction_set = target_name();
   info.path_costs = to_string(path_costs());
-  set_blas();
+  set_bits();
   info.threads = static_cast<int>(job_.config.train.threads);
   info.machine = base::machine_name();
   info.started = base::utc_now();
@@ -139,17 +140,36 @@ void RunLog::describe() {
   if (job_.config.task.validation > 0) info.split = run::kValidation;
 }
 
-void RunLog::set_blas() {
-  const std::string now = base::openblas_name();
+// What the bits of a run depend on beside its config. A run that goes on with
+// something else is not refused, because it is as good as any; but it says so.
+void RunLog::set_bits() {
+  const std::string blas = base::openblas_name();
   if (info().step > 0 && std::filesystem::exists(job_.folder / "run.json")) {
-    const auto before = run::read_run_info(job_.folder).blas;
-    if (before && *before != now) {
-      job_.warn(fmt::format(
-          "the run began with {} and goes on with {}: rounding may differ",
-          *before, now.empty() ? "another BLAS" : now));
-    }
+    warn_of_other_bits(run::read_run_info(job_.folder), blas);
   }
-  if (!now.empty()) progress_.info.blas = now;
+  if (!blas.empty()) progress_.info.blas = blas;
+  progress_.info.kernel_bits = kKernelBits;
+}
+
+void RunLog::warn_of_other_bits(const run::RunInfo& before,
+                                const std::string& blas) {
+  if (before.blas && *before.blas != blas) {
+    job_.warn(fmt::format(
+        "the run began with {} and goes on with {}: rounding may differ",
+        *before.blas, blas.empty() ? "another BLAS" : blas));
+  }
+  if (before.kernel_bits && *before.kernel_bits != kKernelBits) {
+    job_.warn(fmt::format(
+        "the run began with kernels of attention whose bits have the number "
+        "{}, and goes on with {}: rounding and dropped weights may differ",
+        *before.kernel_bits, kKernelBits));
+  } else if (!before.kernel_bits && job_.config.model.attention_dropout > 0) {
+    job_.warn(fmt::format(
+        "the run began with a build that drew the weights that "
+        "model.attention_dropout {} removes in another way: from step {} on "
+        "others are dropped",
+        job_.config.model.attention_dropout, info().step));
+  }
 }
 
 double RunLog::train_seconds() const {

@@ -63,7 +63,8 @@ class RunLog {
   void check_teacher() const;
   void take(const Checkpoint& checkpoint);
   void describe();
-  void set_blas();
+  void set_bits();
+  void warn_of_other_bits(const run::RunInfo& before, const std::string& blas);
   void write(const base::Json& record);
   void sync();
   std::int64_t epoch() const;

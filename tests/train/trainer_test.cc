@@ -8,6 +8,7 @@
 
 #include "data/hold_out.h"
 #include "polyattn/plan.h"
+#include "polyattn/version.h"
 #include "support/records.h"
 #include "train/run/comparison.h"
 #include "train/small_tasks.h"
@@ -205,6 +206,50 @@ TEST(Train, SaysThatItGoesOnWithAnotherBlas) {
   EXPECT_EQ(warnings[0].find("the run began with OpenBLAS 0.1, Old and goes"),
             0U)
       << warnings[0];
+}
+
+// A folder of a build that knew no number yet, or had another.
+TEST(Train, SaysThatItGoesOnWithOtherKernels) {
+  const TemporaryFolder folder;
+  std::vector<std::string> warnings;
+  const auto stop_after = [&](const run::Config& config, int steps) {
+    Job job = make_job(config, image_data(), folder / "run");
+    job.warn = [&](const std::string& text) { warnings.push_back(text); };
+    job.resume = true;
+    job.stop = [steps]() mutable { return steps-- <= 0; };
+    return train(job).kernel_bits;
+  };
+  const auto resumed_with = [&](const run::Config& config,
+                                std::optional<std::int64_t> bits) {
+    std::filesystem::remove_all(folder / "run");
+    warnings.clear();
+    EXPECT_EQ(stop_after(config, 3), kKernelBits);
+    EXPECT_TRUE(warnings.empty());
+    run::RunInfo info = run::read_run_info(folder / "run");
+    info.kernel_bits = bits;
+    run::write_run_info(folder / "run", info);
+    // It says so once: then the folder has the number of what goes on.
+    EXPECT_EQ(stop_after(config, 1), kKernelBits);
+    EXPECT_EQ(stop_after(config, 1), kKernelBits);
+    return warnings;
+  };
+  run::Config config = image_config();
+  EXPECT_TRUE(resumed_with(config, kKernelBits).empty());
+  EXPECT_TRUE(resumed_with(config, std::nullopt).empty());
+  EXPECT_EQ(resumed_with(config, kKernelBits + 1),
+            (std::vector<std::string>{
+                "the run began with kernels of attention whose bits have the "
+                "number " +
+                std::to_string(kKernelBits + 1) + ", and goes on with " +
+                std::to_string(kKernelBits) +
+                ": rounding and dropped weights may differ"}));
+  config.model.attention_dropout = 0.25;
+  EXPECT_TRUE(resumed_with(config, kKernelBits).empty());
+  EXPECT_EQ(resumed_with(config, std::nullopt),
+            (std::vector<std::string>{
+                "the run began with a build that drew the weights that "
+                "model.attention_dropout 0.25 removes in another way: from "
+                "step 3 on others are dropped"}));
 }
 
 TEST(Train, AFinishedRunIsNotRepeated) {

@@ -139,6 +139,8 @@ struct RunInfo {
   std::optional<std::string> path_costs;
   // base/openblas.h. A run that goes on with another rounds otherwise.
   std::optional<std::string> blas;
+  // polyattn/version.h; the same. Runs of before have none.
+  std::optional<std::int64_t> kernel_bits;
   int threads = 0;
   std::string machine;       // the processor, and its cores
   std::string started;       // ISO 8601, UTC

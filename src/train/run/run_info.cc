@@ -45,6 +45,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("instruction_set", info.instruction_set);
   visit("path_costs", info.path_costs);
   visit("blas", info.blas);
+  visit("kernel_bits", info.kernel_bits);
   visit("threads", info.threads);
   visit("machine", info.machine);
   visit("started", info.started);
@@ -78,6 +79,9 @@ class Printer {
     if (value) json.update(evaluation_json(*value));
   }
   void operator()(const char* key, const std::optional<std::string>& value) {
+    json[key] = value ? base::Json(*value) : base::Json();
+  }
+  void operator()(const char* key, const std::optional<std::int64_t>& value) {
     json[key] = value ? base::Json(*value) : base::Json();
   }
   void operator()(const char* key, const std::optional<Divergence>& value) {

@@ -30,6 +30,7 @@ RunInfo full() {
   info.instruction_set = "AVX2";
   info.path_costs = "forward 1 2 backward 3 4";
   info.blas = "OpenBLAS 0.3.21, Zen";
+  info.kernel_bits = 3;
   info.threads = 2;
   info.machine = "some processor, 2 cores";
   info.started = "2026-11-16T04:00:00Z";
@@ -186,10 +187,11 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 33U);
+  EXPECT_EQ(json.size(), 34U);
   const std::set<std::string> optional = {
-      "model",         "variant", "path_costs", "blas",   "loss",   "accuracy",
-      "bits_per_byte", "split",   "divergence", "pixels", "images", "teacher"};
+      "model",    "variant",       "path_costs", "blas",       "loss",
+      "accuracy", "bits_per_byte", "split",      "divergence", "pixels",
+      "images",   "teacher",       "kernel_bits"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),
