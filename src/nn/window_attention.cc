@@ -129,6 +129,11 @@ const torch::Tensor& WindowAttentionImpl::mask_of(const WindowGrid& grid,
   return mask_;
 }
 
+WindowGrid WindowAttentionImpl::grid() const {
+  return window_grid(mask_height_, mask_width_, options.window(),
+                     options.shift());
+}
+
 torch::Tensor WindowAttentionImpl::forward(const torch::Tensor& x) {
   TORCH_CHECK(x.dim() == 4 && x.size(3) == options.dim(),
               "[WindowAttention] x of size ", x.sizes(),

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/json_text.h"
-#include "base/message.h"
+#include "report/map_fields.h"
+#include "report/map_layers.h"
 #include "report/text.h"
 
 namespace polyattn::report {
@@ -18,106 +19,30 @@ namespace {
 using base::Json;
 using base::JsonError;
 
-constexpr std::int64_t kMaxSide = 4096;
 constexpr std::size_t kMaxInputs = 64;
 constexpr std::size_t kMaxLabel = 200;
 constexpr std::size_t kMaxToken = 64;
 
-const Json& member(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) {
-    throw JsonError(fmt::format("\"{}\" is missing", key));
-  }
-  return *found;
-}
+// Of a document: what its matrices are over.
+struct Shape {
+  std::optional<MapLayer> all;
+  MapLayers layers;
 
-std::int64_t count_at(const Json& object, const char* key, std::int64_t least) {
-  const Json& json = member(object, key);
-  const bool fits =
-      json.is_number_unsigned() &&
-      json.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxSide);
-  if (!fits || json.get<std::int64_t>() < least) {
-    throw JsonError(fmt::format("\"{}\" is {}, must be from {} to {}", key,
-                                base::shortened(base::printed(json)), least,
-                                kMaxSide));
-  }
-  return json.get<std::int64_t>();
-}
-
-std::string string_at(const Json& object, const char* key) {
-  const Json& json = member(object, key);
-  if (!json.is_string()) {
-    throw JsonError(fmt::format("\"{}\" is no string", key));
-  }
-  return json.get<std::string>();
-}
-
-const Json& filled_list(const Json& object, const char* key) {
-  const Json& json = member(object, key);
-  if (!json.is_array() || json.empty()) {
-    throw JsonError(fmt::format("\"{}\" is no list, or empty", key));
-  }
-  return json;
-}
-
-bool is_base64_digit(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         (c >= '0' && c <= '9') || c == '+' || c == '/';
-}
-
-// Of exactly `bytes` bytes.
-std::string base64_at(const Json& object, const char* key, std::int64_t bytes) {
-  std::string text = string_at(object, key);
-  const auto length = static_cast<std::size_t>((bytes + 2) / 3 * 4);
-  const auto padding = static_cast<std::size_t>((3 - bytes % 3) % 3);
-  if (text.size() != length) {
+  const MapLayer& of(std::int64_t layer) const {
+    if (all) return *all;
+    const auto found = layers.find(layer);
+    if (found != layers.end()) return found->second;
     throw JsonError(
-        fmt::format("\"{}\" has {} characters, {} bytes of base64 have {}", key,
-                    text.size(), bytes, length));
+        fmt::format("a map is of layer {}, which is not described", layer));
   }
-  const auto end = text.end() - static_cast<std::ptrdiff_t>(padding);
-  if (!std::all_of(text.begin(), end, is_base64_digit) ||
-      !std::all_of(end, text.end(), [](char c) { return c == '='; })) {
-    throw JsonError(fmt::format("\"{}\" is no base64", key));
-  }
-  return text;
-}
-
-// The size of the matrices, and what a row or column stands for.
-struct Sides {
-  std::int64_t rows;
-  std::int64_t columns;
-  bool class_token;
-  std::int64_t prefix;  // before the tokens
-
-  std::int64_t tokens() const { return columns - prefix; }
 };
 
-// The class token, and what may follow it.
-std::int64_t prefix_of(const Json& json, bool class_token) {
-  if (!json.contains("prefix")) return class_token ? 1 : 0;
-  const std::int64_t prefix = count_at(json, "prefix", 2);
-  if (class_token) return prefix;
-  throw JsonError(
-      fmt::format("\"prefix\" is {}, but there is no class token", prefix));
+Shape shape_of(const Json& json) {
+  if (json.contains("layers")) return {{}, map_layers_of(json)};
+  return {MapLayer::of_all(json), {}};
 }
 
-Sides sides_of(const Json& json) {
-  const Json& class_token = member(json, "class_token");
-  if (!class_token.is_boolean()) {
-    throw JsonError("\"class_token\" is neither true nor false");
-  }
-  return {count_at(json, "rows", 1), count_at(json, "columns", 1),
-          class_token.get<bool>(), prefix_of(json, class_token.get<bool>())};
-}
-
-void check_tokens(std::int64_t tokens, const Sides& sides) {
-  if (tokens == sides.tokens()) return;
-  throw JsonError(fmt::format("an input has {} tokens, the maps have {}",
-                              tokens, sides.tokens()));
-}
-
-Json image_of(const Json& input, const Sides& sides) {
+Json image_of(const Json& input, const Shape& shape) {
   const Json& image = member(input, "image");
   const std::int64_t width = count_at(image, "width", 1);
   const std::int64_t height = count_at(image, "height", 1);
@@ -127,7 +52,9 @@ Json image_of(const Json& input, const Sides& sides) {
     throw JsonError(
         fmt::format("an image has {} channels, must be 1 or 3", channels));
   }
-  check_tokens((width / patch) * (height / patch), sides);
+  const MapPicture picture{.width = width, .height = height, .patch = patch};
+  if (shape.all) shape.all->check_picture(picture);
+  for (const auto& [number, layer] : shape.layers) layer.check_picture(picture);
   return {{"width", width},
           {"height", height},
           {"channels", channels},
@@ -135,42 +62,68 @@ Json image_of(const Json& input, const Sides& sides) {
           {"pixels", base64_at(image, "pixels", width * height * channels)}};
 }
 
-Json tokens_of(const Json& input, const Sides& sides) {
+Json tokens_of(const Json& input, const Shape& shape) {
   Json tokens = Json::array();
   for (const Json& token : filled_list(input, "tokens")) {
     if (!token.is_string()) throw JsonError("a token is no string");
     tokens.push_back(cut_text(token.get<std::string>(), kMaxToken));
   }
-  check_tokens(static_cast<std::int64_t>(tokens.size()), sides);
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  if (shape.all) shape.all->check_tokens(count);
+  for (const auto& [number, layer] : shape.layers) layer.check_tokens(count);
   return tokens;
 }
 
-Json input_of(const Json& json, const Sides& sides) {
+Json input_of(const Json& json, const Shape& shape) {
   if (!json.is_object()) throw JsonError("an input is no object");
   const std::string kind = string_at(json, "kind");
   Json input = {{"label", cut_text(string_at(json, "label"), kMaxLabel)},
                 {"kind", kind}};
   if (kind == "image") {
-    input["image"] = image_of(json, sides);
+    input["image"] = image_of(json, shape);
   } else if (kind == "text") {
-    input["tokens"] = tokens_of(json, sides);
+    input["tokens"] = tokens_of(json, shape);
   } else {
     throw JsonError("an input is neither image nor text");
   }
   return input;
 }
 
-Json map_of(const Json& json, const Sides& sides) {
+Json map_of(const Json& json, const Shape& shape) {
   if (!json.is_object()) throw JsonError("a map is no object");
   const Json& scale = member(json, "scale");
   if (!scale.is_number() || !(scale.get<double>() >= 0)) {
     throw JsonError("\"scale\" is no number from 0 on");
   }
-  return {{"input", count_at(json, "input", 0)},
-          {"layer", count_at(json, "layer", 0)},
-          {"head", count_at(json, "head", 0)},
-          {"scale", scale.get<double>()},
-          {"values", base64_at(json, "values", sides.rows * sides.columns)}};
+  const std::int64_t number = count_at(json, "layer", 0);
+  const MapLayer& layer = shape.of(number);
+  Json map = {
+      {"input", count_at(json, "input", 0)},
+      {"layer", number},
+      {"head", count_at(json, "head", 0)},
+      {"scale", scale.get<double>()},
+      {"values", base64_at(json, "values", layer.rows() * layer.columns())}};
+  if (layer.windows() == 0) return map;
+  map["window"] = count_at(json, "window", 0);
+  if (map["window"] >= layer.windows()) {
+    throw JsonError(fmt::format("a map is of window {}, there are {}",
+                                base::printed(map["window"]), layer.windows()));
+  }
+  return map;
+}
+
+// What a text of maps has beside inputs and maps.
+std::string head_of(const Shape& shape) {
+  Json head = Json::object();
+  if (shape.all) {
+    head = shape.all->json();
+  } else {
+    for (const auto& [number, layer] : shape.layers) {
+      head["layers"].push_back(layer.json());
+    }
+  }
+  const std::string text = base::printed(head);
+  return text.substr(1, text.size() - 2);
 }
 
 }  // namespace
@@ -181,28 +134,25 @@ Maps parse_maps(std::string_view text) {
   }
   const Json json = base::parse_json(text);
   if (!json.is_object()) throw JsonError("it is no JSON object");
-  const Sides sides = sides_of(json);
+  const Shape shape = shape_of(json);
   Maps maps;
-  maps.head_ = fmt::format(R"("class_token":{},"rows":{},"columns":{})",
-                           sides.class_token, sides.rows, sides.columns);
-  if (sides.prefix > 1) {
-    maps.head_ += fmt::format(R"(,"prefix":{})", sides.prefix);
-  }
+  maps.head_ = head_of(shape);
   for (const Json& input : filled_list(json, "inputs")) {
     if (maps.inputs_.size() == kMaxInputs) {
       throw JsonError(fmt::format("it has more than {} inputs", kMaxInputs));
     }
-    maps.inputs_.push_back({base::printed(input_of(input, sides)), ""});
+    maps.inputs_.push_back({base::printed(input_of(input, shape)), ""});
   }
-  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
+  std::set<std::tuple<std::size_t, Json, Json, Json>> seen;
   for (const Json& entry : filled_list(json, "maps")) {
-    const Json map = map_of(entry, sides);
+    const Json map = map_of(entry, shape);
     const auto input = map["input"].get<std::size_t>();
     if (input >= maps.inputs_.size()) {
       throw JsonError(fmt::format("a map is of input {}, there are {}", input,
                                   maps.inputs_.size()));
     }
-    if (!seen.emplace(input, map["layer"], map["head"]).second) {
+    const Json window = map.value("window", Json());
+    if (!seen.emplace(input, map["layer"], map["head"], window).second) {
       throw JsonError("two maps are of the same input, layer and head");
     }
     std::string& list = maps.inputs_[input].maps;

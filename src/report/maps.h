@@ -10,6 +10,19 @@
 //
 // A weight is value * scale / 127. With a class token, it is row and column 0;
 // "prefix": 2 says that a distillation token follows it.
+//
+// Where layers differ, "layers" stands in the place of class_token, rows and
+// columns, and a map of windows says which one it is of:
+//
+//   "layers": [ { "layer": 0, "kind": "window", "stage": 0, "rows": 16,
+//                 "columns": 16, "patch": 2,
+//                 "windows": { "height": 16, "width": 16, "side": 4,
+//                              "down": 2, "right": 2 } },
+//               { "layer": 1, "kind": "channel", "stage": 0, "rows": 24,
+//                 "columns": 24 },
+//               { "layer": 2, "kind": "class", "stage": 0, "rows": 1,
+//                 "columns": 65, "patch": 4, "prefix": 1 } ]
+//   "maps": [ { "input": 0, "layer": 0, "head": 0, "window": 3, ... } ]
 #pragma once
 
 #include <cstddef>
@@ -44,7 +57,7 @@ class Maps {
     std::string maps;  // separated by commas
   };
 
-  std::string head_;  // class_token, rows, columns and prefix
+  std::string head_;  // what is beside inputs and maps
   std::vector<Input> inputs_;
 };
 

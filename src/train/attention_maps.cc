@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/base64.h"
 #include "data/listops.h"
 #include "polyattn/nn/attention_base.h"
+#include "train/layer_maps.h"
 
 namespace polyattn::train {
 namespace {
@@ -30,15 +30,6 @@ class WeightWatch {
  private:
   std::vector<nn::AttentionBase*> layers_;
 };
-
-// Matrices of windows and channels are not over the rows of an input.
-std::vector<nn::AttentionBase*> token_layers(torch::nn::Module& module) {
-  auto layers = nn::attention_layers(module);
-  std::erase_if(layers, [](const auto* layer) {
-    return layer->kind() != "token" && layer->kind() != "nystrom";
-  });
-  return layers;
-}
 
 base::Json image_input(const TestImage& image, std::int64_t patch) {
   const augment::Image& pixels = image.pixels;
@@ -104,34 +95,6 @@ Batch first_rows(const Examples& examples, std::int64_t count) {
   return batch;
 }
 
-base::Json map_json(const torch::Tensor& weights) {
-  const torch::Tensor dense = weights.to(torch::kFloat).contiguous();
-  const float* const values = dense.data_ptr<float>();
-  float scale = 0;
-  for (std::int64_t i = 0; i < dense.numel(); ++i) {
-    if (std::isfinite(values[i])) scale = std::max(scale, std::abs(values[i]));
-  }
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(static_cast<std::size_t>(dense.numel()));
-  for (std::int64_t i = 0; i < dense.numel(); ++i) {
-    const float share =
-        scale > 0 && std::isfinite(values[i]) ? values[i] / scale : 0;
-    bytes.push_back(static_cast<std::uint8_t>(
-        static_cast<std::int8_t>(std::lround(127 * share))));
-  }
-  return {{"scale", scale}, {"values", base::base64(bytes)}};
-}
-
-// `count` of these, evenly spread, with first and last.
-std::vector<std::int64_t> spread(std::int64_t count, std::int64_t all) {
-  count = std::clamp<std::int64_t>(count, 1, all);
-  std::vector<std::int64_t> chosen;
-  for (std::int64_t i = 0; i < count; ++i) {
-    chosen.push_back(count == 1 ? all - 1 : i * (all - 1) / (count - 1));
-  }
-  return chosen;
-}
-
 // What fits: matrices of `bytes` each.
 struct Choice {
   std::int64_t inputs = 0;
@@ -147,37 +110,21 @@ Choice choose(std::int64_t bytes, std::int64_t layers, std::int64_t heads) {
   return {inputs, spread(count / inputs / shown, layers), shown};
 }
 
-}  // namespace
-
-base::Json attention_maps(Network& network, const Examples& examples,
-                          const run::Config& config) {
-  const auto layers = token_layers(network.module());
-  if (layers.empty()) return nullptr;
-  const torch::NoGradGuard no_grad;
-  const Batch batch = first_rows(examples, kMostInputs);
-  const bool training = network.module().is_training();
-  network.module().eval();
-  const WeightWatch watch(layers);
-  network.logits(batch);
-  network.module().train(training);
-
+// Of layers whose matrices are all over the rows of an input.
+base::Json token_maps(const std::vector<nn::AttentionBase*>& layers,
+                      std::int64_t inputs, std::int64_t prefix) {
   const torch::Tensor& first = layers.front()->weights();
   const std::int64_t n = first.size(2), m = first.size(3);
   if (n * m > kMapBytes || n * m == 0) return nullptr;
-  Choice chosen =
+  const Choice chosen =
       choose(n * m, static_cast<std::int64_t>(layers.size()), first.size(1));
-  chosen.inputs = std::min(chosen.inputs, batch.inputs.size(0));
-  base::Json json = {{"inputs", base::Json::array()},
-                     {"class_token", network.prefix() > 0},
+  base::Json json = {{"class_token", prefix > 0},
                      {"rows", n},
                      {"columns", m},
                      {"maps", base::Json::array()}};
-  if (network.prefix() > 1) json["prefix"] = network.prefix();
-  for (std::int64_t input = 0; input < chosen.inputs; ++input) {
-    const auto image = examples.test_image(input);
-    json["inputs"].push_back(
-        image ? image_input(*image, config.model.patch)
-              : token_input(config.task.name, batch.inputs[input]));
+  if (prefix > 1) json["prefix"] = prefix;
+  for (std::int64_t input = 0; input < std::min(inputs, chosen.inputs);
+       ++input) {
     for (const std::int64_t layer : chosen.layers) {
       const torch::Tensor& weights =
           layers[static_cast<std::size_t>(layer)]->weights();
@@ -187,6 +134,42 @@ base::Json attention_maps(Network& network, const Examples& examples,
         json["maps"].push_back(std::move(map));
       }
     }
+  }
+  return json;
+}
+
+bool are_over_tokens(const std::vector<nn::AttentionBase*>& layers) {
+  return std::all_of(layers.begin(), layers.end(), [](const auto* layer) {
+    return layer->kind() == "token" || layer->kind() == "nystrom";
+  });
+}
+
+}  // namespace
+
+base::Json attention_maps(Network& network, const Examples& examples,
+                          const run::Config& config) {
+  const auto layers = nn::attention_layers(network.module());
+  if (layers.empty()) return nullptr;
+  const torch::NoGradGuard no_grad;
+  const Batch batch = first_rows(examples, kMostInputs);
+  const bool training = network.module().is_training();
+  network.module().eval();
+  const WeightWatch watch(layers);
+  network.logits(batch);
+  network.module().train(training);
+
+  const std::int64_t most = batch.inputs.size(0);
+  base::Json json = are_over_tokens(layers)
+                        ? token_maps(layers, most, network.prefix())
+                        : layer_maps(layers, most, config.model.patch);
+  if (json.is_null()) return json;
+  json["inputs"] = base::Json::array();
+  const auto shown = json["maps"].back()["input"].get<std::int64_t>() + 1;
+  for (std::int64_t input = 0; input < shown; ++input) {
+    const auto image = examples.test_image(input);
+    json["inputs"].push_back(
+        image ? image_input(*image, config.model.patch)
+              : token_input(config.task.name, batch.inputs[input]));
   }
   return json;
 }

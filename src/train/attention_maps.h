@@ -5,8 +5,10 @@
 //            pixels}} or {label, kind: "text", tokens: [text]}]
 //   class_token, rows (N), columns; prefix, how many rows are before those of
 //            the input, if they are more than the class token
-//   maps     [{input, layer, head, scale, values}]: values are the base64 of
-//            N x N signed bytes, and a weight is byte * scale / 127
+//   maps     [{input, layer, head, scale, values}] (train/map_bytes.h)
+//
+// Where layers differ in what their matrices are over, `layers` says so in the
+// place of class_token, prefix, rows and columns (train/layer_maps.h).
 #pragma once
 
 #include "train/examples.h"
@@ -17,11 +19,9 @@
 namespace polyattn::train {
 
 // Up to three inputs, and as many layers and heads as kMapBytes hold. Null
-// where there is nothing to keep: without attention over tokens, or where one
-// matrix alone is larger than that.
+// where there is nothing to keep: without attention, or where one matrix alone
+// is larger than that.
 base::Json attention_maps(Network& network, const Examples& examples,
                           const run::Config& config);
-
-inline constexpr std::int64_t kMapBytes = 96 * 1024;
 
 }  // namespace polyattn::train

@@ -146,13 +146,91 @@ TEST(Maps, RefusesSizesWithoutMeasure) {
             "");
 }
 
+TEST(Maps, OfLayersTakeOverWhatIsKnown) {
+  Json json = test::layered_maps();
+  EXPECT_EQ(base::parse_json(parse_maps(json.dump()).text(1)), json);
+  json["layers"][0]["unknown"] = "x";
+  json["layers"][0]["windows"]["unknown"] = "x";
+  EXPECT_EQ(base::parse_json(parse_maps(json.dump()).text(1)),
+            test::layered_maps());
+  EXPECT_GE(parse_maps(json.dump()).bytes(1),
+            parse_maps(json.dump()).text(1).size());
+}
+
+TEST(Maps, OfLayersRefuseWhatDoesNotAgree) {
+  const auto flaw = [](const std::function<void(Json&)>& change) {
+    Json json = test::layered_maps();
+    change(json);
+    return flaw_of(json);
+  };
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][0]["kind"] = "row"; }),
+            "layer 0 is of no known kind");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][1]["layer"] = 0; }),
+            "layer 0 is described twice");
+  EXPECT_EQ(flaw([](Json& j) { j["maps"][2]["layer"] = 2; }),
+            "a map is of layer 2, which is not described");
+  EXPECT_EQ(flaw([](Json& j) { j["maps"][0]["window"] = 4; }),
+            "a map is of window 4, there are 4");
+  EXPECT_EQ(flaw([](Json& j) { j["maps"][0].erase("window"); }),
+            "\"window\" is missing");
+  EXPECT_EQ(flaw([](Json& j) { j["maps"][0]["window"] = 0; }),
+            "two maps are of the same input, layer and head");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][0]["windows"]["side"] = 2; }),
+            "layer 0 is of kind window, but has 1 x 1 weights");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][0]["windows"]["down"] = 1; }),
+            "windows of 1 tokens are shifted by 1 and 0");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][0]["windows"]["width"] = 3; }),
+            "a map of 2 x 3 tokens of 2 pixels is larger than its image, "
+            "4 x 4");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][1]["rows"] = 1; }),
+            "layer 1 is of kind channel, but has 1 x 2 weights");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][2]["rows"] = 2; }),
+            "layer 3 is of kind class, but has 2 x 5 weights");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][2]["patch"] = 1; }),
+            "an input has 16 tokens, the maps have 4");
+  EXPECT_EQ(flaw([](Json& j) { j["layers"][2]["prefix"] = 0; }),
+            "an input has 4 tokens, the maps have 5");
+  EXPECT_EQ(flaw([](Json& j) { j["maps"][3]["values"] = "AAEC"; }),
+            "\"values\" has 4 characters, 5 bytes of base64 have 8");
+}
+
+TEST(Maps, OfLayersRefuseWhatIsMissingOrOfAnotherType) {
+  const auto flaw = [](std::size_t layer, const char* key, const Json& value) {
+    Json json = test::layered_maps();
+    if (value.is_discarded()) {
+      json["layers"][layer].erase(key);
+    } else {
+      json["layers"][layer][key] = value;
+    }
+    return flaw_of(json);
+  };
+  const Json none(Json::value_t::discarded);
+  for (const Json& value : {none, Json("x"), Json(-1), Json(1.5), Json()}) {
+    for (const char* key :
+         {"layer", "kind", "stage", "rows", "columns", "patch", "windows"}) {
+      EXPECT_NE(flaw(0, key, value), "") << key;
+    }
+    EXPECT_NE(flaw(2, "prefix", value), "");
+  }
+  for (const Json& layers : {Json(), Json::array(), Json("x"), Json({1})}) {
+    Json json = test::layered_maps();
+    json["layers"] = layers;
+    EXPECT_NE(flaw_of(json), "");
+  }
+  Json text = test::layered_maps();
+  text["inputs"][0] = {{"label", ""}, {"kind", "text"}, {"tokens", {"a"}}};
+  EXPECT_EQ(flaw_of(text), "an input has 1 tokens, the maps have 4");
+}
+
 TEST(Maps, CutAnywhereItIsRefused) {
-  const std::string text = small_maps(1, 1).dump();
-  for (std::size_t length = 0; length < text.size(); ++length) {
-    EXPECT_NE(message_of<base::JsonError>(
-                  [&] { parse_maps(text.substr(0, length)); }),
-              "")
-        << length;
+  for (const Json& json : {small_maps(1, 1), test::layered_maps()}) {
+    const std::string text = json.dump();
+    for (std::size_t length = 0; length < text.size(); ++length) {
+      EXPECT_NE(message_of<base::JsonError>(
+                    [&] { parse_maps(text.substr(0, length)); }),
+                "")
+          << length;
+    }
   }
 }
 

@@ -148,4 +148,58 @@ inline base::Json small_maps(int inputs = 1, int heads = 1) {
   return json;
 }
 
+// maps.json of one image of 4 x 4 pixels in patches of 2: a layer of windows of
+// one token, whose map is 2 x 2 and shifted by nothing, one of two channels,
+// one of a class token.
+inline base::Json layered_maps() {
+  base::Json json = {{"inputs", base::Json::array()},
+                     {"layers", base::Json::array()},
+                     {"maps", base::Json::array()}};
+  json["inputs"].push_back({{"label", "boot"},
+                            {"kind", "image"},
+                            {"image",
+                             {{"width", 4},
+                              {"height", 4},
+                              {"channels", 1},
+                              {"patch", 2},
+                              {"pixels", "AAECAwQFBgcICQoLDA0ODw=="}}}});
+  json["layers"].push_back({{"layer", 0},
+                            {"kind", "window"},
+                            {"stage", 0},
+                            {"rows", 1},
+                            {"columns", 1},
+                            {"patch", 2},
+                            {"windows",
+                             {{"height", 2},
+                              {"width", 2},
+                              {"side", 1},
+                              {"down", 0},
+                              {"right", 0}}}});
+  json["layers"].push_back({{"layer", 1},
+                            {"kind", "channel"},
+                            {"stage", 0},
+                            {"rows", 2},
+                            {"columns", 2}});
+  json["layers"].push_back({{"layer", 3},
+                            {"kind", "class"},
+                            {"stage", 1},
+                            {"rows", 1},
+                            {"columns", 5},
+                            {"patch", 2},
+                            {"prefix", 1}});
+  const auto add = [&](int layer, const char* values) -> base::Json& {
+    json["maps"].push_back({{"input", 0},
+                            {"layer", layer},
+                            {"head", 0},
+                            {"scale", 0.5},
+                            {"values", values}});
+    return json["maps"].back();
+  };
+  add(0, "fw==")["window"] = 3;
+  add(0, "fw==")["window"] = 0;
+  add(1, "AAECAw==");
+  add(3, "AAECAwQ=");
+  return json;
+}
+
 }  // namespace polyattn::report::test

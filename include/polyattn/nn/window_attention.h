@@ -82,6 +82,8 @@ class WindowAttentionImpl : public torch::nn::Cloneable<WindowAttentionImpl>,
   std::vector<double> apply_gains(std::vector<double> gains) override;
 
   std::int64_t head_dim() const { return options.dim() / options.heads(); }
+  // How the map of the last call lay in its windows.
+  WindowGrid grid() const;
 
   WindowAttentionOptions options;
   torch::Tensor in_proj_weight;

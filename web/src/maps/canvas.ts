@@ -3,6 +3,7 @@ import type { Picture } from '../model/document';
 import { decodeBytes } from '../model/read-maps';
 import type { Shade } from '../view/palette';
 import { css, diverging, placed, type Contrast } from './colour';
+import type { Place } from './frame';
 import type { Matrix } from './matrix';
 
 export interface Look {
@@ -58,10 +59,17 @@ export function drawPicture(canvas: HTMLCanvasElement, picture: Picture, scale: 
   return true;
 }
 
+export interface Cell {
+  place: Place;
+  weight: number;
+}
+
 export interface Overlay {
-  weights: (patch: number) => number;
-  query: number | null; // patch
-  key: number | null;
+  patch: number; // pixels of its side
+  cells: Cell[];
+  query: Place | null;
+  key: Place | null;
+  dimmed: boolean; // what is no cell
 }
 
 function outline(
@@ -79,26 +87,32 @@ function outline(
   context.strokeRect(x + 1, y + 1, side - 2, side - 2);
 }
 
-// Colours each patch by its weight, the more strongly the larger, so that the
+// Darkens all but the cells.
+function dimOthers(canvas: HTMLCanvasElement, side: number, cells: Cell[]): void {
+  const context = context2d(canvas);
+  context.beginPath();
+  context.rect(0, 0, canvas.width, canvas.height);
+  for (const { place } of cells) context.rect(place.x * side, place.y * side, side, side);
+  context.globalAlpha = 0.62;
+  context.fillStyle = '#000';
+  context.fill('evenodd');
+  context.globalAlpha = 1;
+}
+
+// Colours each cell by its weight, the more strongly the larger, so that the
 // picture is seen where there is little.
 export function drawOverlay(
   canvas: HTMLCanvasElement,
-  picture: Picture,
   scale: number,
-  overlay: Overlay,
+  { patch, cells, query, key, dimmed }: Overlay,
   look: Look,
 ): void {
   const context = context2d(canvas);
-  const side = picture.patch * scale;
-  const across = Math.floor(picture.width / picture.patch);
-  const count = across * Math.floor(picture.height / picture.patch);
-  const corner = (patch: number): [number, number] => [
-    (patch % across) * side,
-    Math.floor(patch / across) * side,
-  ];
-  for (let patch = 0; patch < count; ++patch) {
-    const t = placed(overlay.weights(patch), look.largest, look.contrast);
-    const [x, y] = corner(patch);
+  const side = patch * scale;
+  if (dimmed) dimOthers(canvas, side, cells);
+  for (const { place, weight } of cells) {
+    const t = placed(weight, look.largest, look.contrast);
+    const [x, y] = [place.x * side, place.y * side];
     context.globalAlpha = Math.min(0.85, Math.abs(t) * 1.1);
     // The strong middle of the light palette stands out on any picture.
     context.fillStyle = css(diverging(Math.sign(t) * (0.45 + 0.3 * Math.abs(t)), 'light'));
@@ -109,6 +123,6 @@ export function drawOverlay(
     context.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1);
   }
   context.globalAlpha = 1;
-  if (overlay.key !== null) outline(context, ...corner(overlay.key), side, '#ffd43b');
-  if (overlay.query !== null) outline(context, ...corner(overlay.query), side, '#ffffff');
+  if (key !== null) outline(context, key.x * side, key.y * side, side, '#ffd43b');
+  if (query !== null) outline(context, query.x * side, query.y * side, side, '#ffffff');
 }

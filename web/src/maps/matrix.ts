@@ -1,6 +1,6 @@
-// An attention matrix, and the names of its rows and columns.
+// An attention matrix, and how it is found.
 import { decodeWeights } from '../model/read-maps';
-import type { AttentionMap, MapInput, Maps, Run } from '../model/document';
+import type { AttentionMap, MapLayer, Maps, Run } from '../model/document';
 
 export interface Matrix {
   rows: number;
@@ -12,7 +12,7 @@ export interface Matrix {
 
 const cache = new WeakMap<AttentionMap, Matrix | null>();
 
-export function matrixOf(map: AttentionMap, { rows, columns }: Maps): Matrix | null {
+export function matrixOf(map: AttentionMap, { rows, columns }: MapLayer): Matrix | null {
   const known = cache.get(map);
   if (known !== undefined) return known;
   const weights = decodeWeights(map, rows, columns);
@@ -30,43 +30,20 @@ export function matrixOf(map: AttentionMap, { rows, columns }: Maps): Matrix | n
   return matrix;
 }
 
-export interface Place {
+// Which matrix is meant.
+export interface MapPlace {
   input: number;
   layer: number;
   head: number;
+  window: number;
 }
 
-export function findMap(run: Run, place: Place): AttentionMap | null {
-  const found = run.maps?.maps.find(
-    (map) => map.input === place.input && map.layer === place.layer && map.head === place.head,
-  );
+export function findMap(run: Run, place: MapPlace): AttentionMap | null {
+  const keys = ['input', 'layer', 'head', 'window'] as const;
+  const found = run.maps?.maps.find((map) => keys.every((key) => map[key] === place[key]));
   return found ?? null;
 }
 
-// Bytes that cannot be seen get a sign.
-export function visibleToken(token: string): string {
-  const signs: Record<string, string> = { ' ': '␣', '\n': '↵', '\t': '⇥', '\r': '␍', '': '∅' };
-  return Object.hasOwn(signs, token) ? signs[token] : token;
-}
-
-// The patch of row or column `index`, or null for what comes before them.
-export function patchOf(index: number, maps: Maps): number | null {
-  return index < maps.prefix ? null : index - maps.prefix;
-}
-
-export function patchColumns(input: MapInput): number {
-  return input.picture === null
-    ? 1
-    : Math.max(1, Math.floor(input.picture.width / input.picture.patch));
-}
-
-export function tokenName(index: number, maps: Maps, input: MapInput): string {
-  const patch = patchOf(index, maps);
-  if (patch === null) return index === 0 ? 'class token' : 'distillation token';
-  if (input.picture !== null) {
-    const across = patchColumns(input);
-    return `patch ${Math.floor(patch / across) + 1}, ${(patch % across) + 1}`;
-  }
-  const token = input.tokens?.[patch];
-  return token === undefined ? `token ${patch + 1}` : `token ${patch + 1} “${visibleToken(token)}”`;
+export function layerOf(maps: Maps | null, layer: number): MapLayer | null {
+  return maps?.layers.find((known) => known.layer === layer) ?? null;
 }

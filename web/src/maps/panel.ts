@@ -7,7 +7,7 @@ import type { Styles } from '../view/palette';
 import { swatch } from '../view/swatch';
 import { drawMatrix, drawOverlay, drawPicture, type Look } from './canvas';
 import { gradient } from './colour';
-import { patchOf } from './matrix';
+import { frameNote, keyPlace, queryPlace } from './frame';
 import { spotByKey, spotInMatrix, spotInPicture, type Spot } from './pointing';
 import { fillTokens } from './tokens';
 import { description, mapTable, reading, type Described } from './words';
@@ -55,10 +55,11 @@ export class MapPanel {
   private keyed: Spot = { row: 0, column: 0 };
 
   constructor(private readonly options: PanelOptions) {
-    const { picture } = options.input;
+    const { picture } = options.frame.input;
     const side = Math.max(picture?.width ?? 1, picture?.height ?? 1);
     this.scale = Math.max(1, Math.round(pictureSide / side));
     const frame = this.frame();
+    const note = frameNote(options.frame);
     this.element = h(
       'figure',
       { class: 'map' },
@@ -70,6 +71,7 @@ export class MapPanel {
         picture === null ? this.tokens : this.picture,
       ),
       this.readout,
+      note === '' ? null : h('p', { class: 'notes' }, note),
     );
     drawMatrix(this.matrix, options.matrix, options.look);
     this.listen(frame);
@@ -79,7 +81,7 @@ export class MapPanel {
   }
 
   show({ row: wanted, column }: Spot): void {
-    const { matrix, input } = this.options;
+    const { matrix, frame } = this.options;
     const row = Math.min(wanted, matrix.rows - 1);
     const { style, classList } = this.cross;
     style.setProperty('--row', String(row / matrix.rows));
@@ -87,7 +89,7 @@ export class MapPanel {
     style.setProperty('--column', String((column ?? 0) / matrix.columns));
     style.setProperty('--width', String(1 / matrix.columns));
     classList.toggle('with-column', column !== null);
-    if (input.picture !== null) this.showPicture(row, column);
+    if (frame.input.picture !== null) this.showPicture(row, column);
     else this.showTokens(row, column);
     fill(this.readout, this.reading(row, column));
   }
@@ -113,36 +115,38 @@ export class MapPanel {
     );
   }
 
-  // Of a patch or a token as a key, which others may come before.
-  private weightOf(row: number, key: number): number {
-    const { matrix, maps } = this.options;
-    return matrix.weights[row * matrix.columns + key + maps.prefix] ?? 0;
-  }
-
   private showPicture(row: number, column: number | null): void {
-    const { maps, input, look } = this.options;
-    const { picture } = input;
+    const { matrix, frame, look } = this.options;
+    const { picture } = frame.input;
     if (picture === null || !drawPicture(this.picture, picture, this.scale)) return;
+    const cells = Array.from({ length: matrix.columns }, (_, i) => ({
+      place: keyPlace(frame, i),
+      weight: matrix.weights[row * matrix.columns + i],
+    }));
     const overlay = {
-      weights: (patch: number) => this.weightOf(row, patch),
-      query: patchOf(row, maps),
-      key: column === null ? null : patchOf(column, maps),
+      patch: frame.patch,
+      cells: cells.flatMap(({ place, weight }) => (place === null ? [] : [{ place, weight }])),
+      query: queryPlace(frame, row),
+      key: column === null ? null : keyPlace(frame, column),
+      dimmed: frame.layer.kind === 'window',
     };
-    drawOverlay(this.picture, picture, this.scale, overlay, look);
+    drawOverlay(this.picture, this.scale, overlay, look);
   }
 
   private showTokens(row: number, column: number | null): void {
-    const { maps, input, look } = this.options;
-    fillTokens(this.tokens, input.tokens ?? [], {
-      row: patchOf(row, maps),
-      column: column === null ? null : patchOf(column, maps),
-      weight: (token) => this.weightOf(row, token),
+    const { matrix, frame, look } = this.options;
+    const { prefix } = frame.layer;
+    const tokenOf = (index: number) => (index < prefix ? null : index - prefix);
+    fillTokens(this.tokens, frame.input.tokens ?? [], {
+      row: tokenOf(row),
+      column: column === null ? null : tokenOf(column),
+      weight: (token) => matrix.weights[row * matrix.columns + token + prefix] ?? 0,
       look,
     });
   }
 
   private listen(frame: HTMLElement): void {
-    const { onSpot, onLeave, matrix, maps, input } = this.options;
+    const { onSpot, onLeave, matrix, frame: meaning } = this.options;
     const { matrix: canvas, picture: image, tokens } = this;
     frame.addEventListener('pointermove', (event) =>
       onSpot(spotInMatrix(event, canvas, matrix), false),
@@ -150,11 +154,14 @@ export class MapPanel {
     frame.addEventListener('click', (event) =>
       onSpot({ ...spotInMatrix(event, canvas, matrix), column: null }, true),
     );
-    const { picture } = input;
+    const { picture } = meaning.input;
     if (picture !== null) {
-      const spot = (event: MouseEvent) => spotInPicture(event, image, picture, maps);
-      image.addEventListener('pointermove', (event) => onSpot(spot(event), false));
-      image.addEventListener('click', (event) => onSpot(spot(event), true));
+      const point = (event: MouseEvent, pinned: boolean) => {
+        const spot = spotInPicture(event, image, picture, meaning);
+        if (spot !== null) onSpot(spot, pinned);
+      };
+      image.addEventListener('pointermove', (event) => point(event, false));
+      image.addEventListener('click', (event) => point(event, true));
     }
     tokens.addEventListener('pointerover', (event) => this.tokenPointed(event, false));
     tokens.addEventListener('click', (event) => this.tokenPointed(event, true));
@@ -164,7 +171,7 @@ export class MapPanel {
   private tokenPointed(event: Event, pinned: boolean): void {
     const token = event.target instanceof HTMLElement ? event.target.dataset.token : undefined;
     if (token === undefined) return;
-    const row = Number(token) + this.options.maps.prefix;
+    const row = Number(token) + this.options.frame.layer.prefix;
     this.options.onSpot({ row, column: null }, pinned);
   }
 

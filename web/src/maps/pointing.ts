@@ -1,10 +1,12 @@
 // From pointers and keys to places in an attention map.
-import type { Maps, Picture } from '../model/document';
+import type { Picture } from '../model/document';
+import { spotAt, type Frame } from './frame';
 import type { Matrix } from './matrix';
 
 export interface Spot {
   row: number; // the query
   column: number | null; // the key, if one is meant
+  window?: number; // where the query is, if it may be in another one
 }
 
 function clamp(value: number, count: number): number {
@@ -25,18 +27,20 @@ export function spotInMatrix(event: MouseEvent, element: Element, matrix: Matrix
   };
 }
 
-// A picture chooses queries. Pixels beyond the last whole patch belong to it.
+// A picture chooses queries, or keys of a class token. Pixels beyond the last whole
+// patch belong to it.
 export function spotInPicture(
   event: MouseEvent,
   element: Element,
-  { width, height, patch }: Picture,
-  maps: Maps,
-): Spot {
+  { width, height }: Picture,
+  frame: Frame,
+): Spot | null {
   const [x, y] = shares(event, element);
-  const across = Math.floor(width / patch);
-  const column = clamp((x * width) / patch, across);
-  const row = clamp((y * height) / patch, Math.floor(height / patch));
-  return { row: row * across + column + maps.prefix, column: null };
+  const { patch, across, down } = frame;
+  return spotAt(frame, {
+    x: clamp((x * width) / patch, across),
+    y: clamp((y * height) / patch, down),
+  });
 }
 
 const steps: Record<string, [number, number]> = {

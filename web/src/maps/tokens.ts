@@ -2,7 +2,7 @@
 import { fill, h } from '../dom';
 import type { Look } from './canvas';
 import { contrasting, css, diverging, placed } from './colour';
-import { visibleToken } from './matrix';
+import { visibleToken } from './text';
 
 export interface TokenRow {
   row: number | null; // the query

@@ -1,29 +1,25 @@
 // Attention maps in words and numbers.
-import type { MapInput, Maps, Run } from '../model/document';
+import type { Run } from '../model/document';
 import type { Table } from '../text/csv';
 import { significant } from '../text/format';
-import { tokenName, type Matrix } from './matrix';
+import { keyName, queryName, type Frame } from './frame';
+import type { Matrix } from './matrix';
 
 export interface Described {
   run: Run;
-  maps: Maps;
-  input: MapInput;
+  frame: Frame;
   matrix: Matrix;
   name: string; // input, layer and head
 }
 
 // What stands at a place of the matrix, or what a row holds.
-export function reading(
-  { matrix, maps, input }: Described,
-  row: number,
-  column: number | null,
-): string {
+export function reading({ matrix, frame }: Described, row: number, column: number | null): string {
   const { rows, columns, weights } = matrix;
   if (row >= rows || (column ?? 0) >= columns) return 'not in this map';
-  const query = tokenName(row, maps, input);
+  const query = queryName(frame, row);
   if (column !== null) {
     const weight = significant(weights[row * columns + column]);
-    return `${query} → ${tokenName(column, maps, input)}: weight ${weight}`;
+    return `${query} → ${keyName(frame, column)}: weight ${weight}`;
   }
   const own = weights.subarray(row * columns, (row + 1) * columns);
   const sum = own.reduce((total, weight) => total + weight, 0);
@@ -39,14 +35,14 @@ export function description({ matrix, name, run }: Described): string {
   return `Attention map of ${run.activation}, ${name}: ${size}, ${range}. Arrow keys read single weights.`;
 }
 
-export function mapTable({ matrix, maps, input, name, run }: Described): Table {
+export function mapTable({ matrix, frame, name, run }: Described): Table {
   const { rows, columns, weights } = matrix;
-  const keys = Array.from({ length: columns }, (_, i) => tokenName(i, maps, input));
+  const keys = Array.from({ length: columns }, (_, i) => keyName(frame, i));
   return {
     name: `attention-${run.name}-${name}`,
     columns: ['query', ...keys],
     rows: Array.from({ length: rows }, (_, row) => [
-      tokenName(row, maps, input),
+      queryName(frame, row),
       ...weights.subarray(row * columns, (row + 1) * columns),
     ]),
   };

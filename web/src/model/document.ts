@@ -138,15 +138,37 @@ export interface AttentionMap {
   input: number;
   layer: number;
   head: number;
+  window: number; // 0 where there are none
   scale: number;
   values: string; // base64 of int8: weight = value * scale / 127
 }
 
-export interface Maps {
-  inputs: MapInput[];
-  prefix: number; // rows before those of the input: the class token, the distillation token
+// A map of tokens, cut into windows after it was shifted up and to the left.
+export interface MapWindows {
+  height: number;
+  width: number;
+  side: number;
+  down: number;
+  right: number;
+}
+
+export type MapKind = 'token' | 'window' | 'channel' | 'class';
+
+// What the matrices of a layer are over.
+export interface MapLayer {
+  layer: number;
+  kind: MapKind;
+  stage: number;
   rows: number;
   columns: number;
+  prefix: number; // columns before those of the input: the class token, the distillation token
+  patch: number | null; // pixels; null: that of the picture
+  windows: MapWindows | null;
+}
+
+export interface Maps {
+  inputs: MapInput[];
+  layers: MapLayer[]; // those that have maps
   maps: AttentionMap[];
 }
 

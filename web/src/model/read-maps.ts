@@ -1,5 +1,13 @@
 // Attention maps: the numbers stay in base64 until someone looks at them.
-import type { AttentionMap, MapInput, Maps, Picture } from './document';
+import type {
+  AttentionMap,
+  MapInput,
+  MapKind,
+  MapLayer,
+  Maps,
+  MapWindows,
+  Picture,
+} from './document';
 import { fields, list, number, text, texts } from './values';
 
 // Beyond this a browser would not draw it in reasonable time or memory.
@@ -37,24 +45,79 @@ function readMap(value: unknown): AttentionMap {
     input: number(map.input),
     layer: number(map.layer),
     head: number(map.head),
+    window: map.window === undefined ? 0 : number(map.window),
     scale: number(map.scale),
     values: text(map.values),
   };
 }
 
+function readWindows(value: unknown): MapWindows | null {
+  const windows = fields(value);
+  const result = {
+    height: number(windows.height),
+    width: number(windows.width),
+    side: number(windows.side),
+    down: number(windows.down),
+    right: number(windows.right),
+  };
+  const shifts = [result.down, result.right];
+  const fits =
+    [result.height, result.width, result.side].every(isSide) &&
+    shifts.every((shift) => Number.isInteger(shift) && shift >= 0 && shift < result.side);
+  return fits ? result : null;
+}
+
+const kinds: MapKind[] = ['token', 'window', 'channel', 'class'];
+
+// Null if it cannot be shown.
+function readLayer(value: unknown): MapLayer | null {
+  const layer = fields(value);
+  const kind = kinds.find((known) => known === layer.kind);
+  const windows = kind === 'window' ? readWindows(layer.windows) : null;
+  const result = {
+    layer: number(layer.layer),
+    stage: number(layer.stage),
+    rows: number(layer.rows),
+    columns: number(layer.columns),
+    prefix: number(layer.prefix) > 0 ? number(layer.prefix) : 0,
+    patch: isSide(number(layer.patch)) ? number(layer.patch) : null,
+  };
+  const fits = isSide(result.rows) && isSide(result.columns) && result.layer >= 0;
+  const whole = kind !== 'window' || (windows !== null && windows.side ** 2 === result.rows);
+  return kind !== undefined && fits && whole ? { ...result, kind, windows } : null;
+}
+
+// Of a document whose layers are all over the tokens of the input.
+function sameLayers(maps: Record<string, unknown>, layers: number[]): MapLayer[] {
+  const first = maps.class_token === true ? 1 : 0;
+  const shape = {
+    kind: 'token' as const,
+    stage: 0,
+    rows: number(maps.rows),
+    columns: number(maps.columns),
+    prefix: number(maps.prefix) > 0 ? number(maps.prefix) : first,
+    patch: null,
+    windows: null,
+  };
+  if (!isSide(shape.rows) || !isSide(shape.columns)) return [];
+  return [...new Set(layers)].map((layer) => ({ layer, ...shape }));
+}
+
 export function readMaps(value: unknown): Maps | null {
   if (value === null || value === undefined) return null;
-  const maps = fields(value);
-  const rows = number(maps.rows);
-  const columns = number(maps.columns);
-  if (!isSide(rows) || !isSide(columns)) return null;
-  return {
-    inputs: list(maps.inputs).map(readInput),
-    prefix: number(maps.prefix) > 0 ? number(maps.prefix) : maps.class_token === true ? 1 : 0,
-    rows,
-    columns,
-    maps: list(maps.maps).map(readMap),
-  };
+  const document = fields(value);
+  const maps = list(document.maps).map(readMap);
+  const layers =
+    document.layers === undefined
+      ? sameLayers(
+          document,
+          maps.map((map) => map.layer),
+        )
+      : list(document.layers)
+          .map(readLayer)
+          .filter((layer) => layer !== null);
+  if (layers.length === 0) return null;
+  return { inputs: list(document.inputs).map(readInput), layers, maps };
 }
 
 // The bytes of a base64 text, or null if it is none or does not hold `count`.

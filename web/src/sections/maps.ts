@@ -2,15 +2,16 @@
 import { fill, h, refill } from '../dom';
 import { watchVisibility } from '../lazy';
 import { firstChoice, inputButtons, mapControls, settled, type MapChoice } from '../maps/choice';
-import { findMap, matrixOf, type Matrix } from '../maps/matrix';
+import { frameOf, middleRow, type Frame } from '../maps/frame';
+import { findMap, layerOf, matrixOf, type MapPlace, type Matrix } from '../maps/matrix';
 import { MapPanel } from '../maps/panel';
 import type { Spot } from '../maps/pointing';
-import type { Maps, Run } from '../model/document';
+import type { Run } from '../model/document';
 import { visibleRuns, type Context, type Section } from '../view/context';
 
 interface Shown {
   run: Run;
-  maps: Maps;
+  frame: Frame;
   matrix: Matrix | null;
 }
 
@@ -18,18 +19,7 @@ const introduction =
   'A row is a query, a column a key; both begin at the top left. Weights of softmax are ' +
   'positive and sum to 1. Weights of a polynomial have signs and need not sum to anything. ' +
   'Point at a row, a patch or a token to see what it looks at under every activation; click ' +
-  'to keep it.';
-
-// Of a picture the patch in the middle, of a text the last token.
-function middle(maps: Maps | undefined, input: number): Spot {
-  if (maps === undefined) return { row: 0, column: null };
-  const picture = maps.inputs[input]?.picture ?? null;
-  if (picture === null) return { row: maps.rows - 1, column: null };
-  const across = Math.floor(picture.width / picture.patch);
-  const down = Math.floor(picture.height / picture.patch);
-  const patch = Math.floor(down / 2) * across + Math.floor(across / 2);
-  return { row: patch + maps.prefix, column: null };
-}
+  'to keep it, or to go to another window.';
 
 export class MapsSection implements Section {
   readonly id = 'maps';
@@ -79,9 +69,10 @@ export class MapsSection implements Section {
     this.drawn = signature;
     const change = (part: Partial<MapChoice>) => this.change(part);
     refill(this.inputs, inputButtons(this.choice, runs, change));
-    // A control under the reader's fingers stays.
-    if (!this.bar.contains(document.activeElement)) {
-      fill(
+    // A control under the reader's fingers stays, or has the focus again.
+    const held = document.activeElement;
+    if (!this.bar.contains(held) || held instanceof HTMLSelectElement) {
+      refill(
         this.bar,
         mapControls(() => this.choice, runs, change),
       );
@@ -90,10 +81,16 @@ export class MapsSection implements Section {
   }
 
   private change(part: Partial<MapChoice>): void {
-    if (part.place !== undefined && part.place.input !== this.choice.place.input)
-      this.pinned = null;
+    if (part.place !== undefined && !this.keepsRow(part.place)) this.pinned = null;
     this.choice = { ...this.choice, ...part };
     this.update();
+  }
+
+  // A row means the same in all layers that are over all tokens.
+  private keepsRow(place: MapPlace): boolean {
+    const before = this.choice.place;
+    if (place.input !== before.input) return false;
+    return place.layer === before.layer || this.shown[0]?.frame.layer.kind === 'token';
   }
 
   // One run an activation: of the chosen seed, or the first that has maps.
@@ -104,9 +101,12 @@ export class MapsSection implements Section {
       if (isFirst || run.seed === this.choice.seed) byActivation.set(run.activation, run);
     }
     return [...byActivation.values()].flatMap((run) => {
-      const map = findMap(run, this.choice.place);
-      if (run.maps === null || map === null) return [];
-      return [{ run, maps: run.maps, matrix: matrixOf(map, run.maps) }];
+      const { place } = this.choice;
+      const map = findMap(run, place);
+      const layer = layerOf(run.maps, place.layer);
+      const input = run.maps?.inputs[place.input];
+      if (map === null || layer === null || input === undefined) return [];
+      return [{ run, frame: frameOf(layer, place.window, input), matrix: matrixOf(map, layer) }];
     });
   }
 
@@ -125,17 +125,15 @@ export class MapsSection implements Section {
     this.rest();
   }
 
-  private panel({ run, maps, matrix }: Shown, overall: number): MapPanel | null {
+  private panel({ run, frame, matrix }: Shown, overall: number): MapPanel | null {
     const { place, contrast, shared } = this.choice;
-    const input = maps.inputs[place.input];
-    if (matrix === null || input === undefined) return null;
+    if (matrix === null) return null;
     const { theme, styles } = this.context;
     return new MapPanel({
       run,
-      maps,
-      input,
+      frame,
       matrix,
-      name: `${input.label || 'input'}, layer ${place.layer + 1}, head ${place.head + 1}`,
+      name: `${frame.input.label || 'input'}, layer ${place.layer + 1}, head ${place.head + 1}`,
       look: { largest: shared ? overall : matrix.largest, contrast, shade: theme.shade() },
       styles,
       onSpot: (spot, pinned) => this.pointed(spot, pinned),
@@ -144,6 +142,11 @@ export class MapsSection implements Section {
   }
 
   private pointed(spot: Spot, pinned: boolean): void {
+    const { place } = this.choice;
+    if (spot.window !== undefined && spot.window !== place.window) {
+      if (pinned) this.goTo(spot.window, spot);
+      return;
+    }
     if (pinned) this.pinned = spot;
     for (const panel of this.panels) panel.show(spot);
     if (spot.column === null) return;
@@ -151,14 +154,23 @@ export class MapsSection implements Section {
     this.spoken.textContent = readings.join('; ');
   }
 
+  // To another window, if it was kept.
+  private goTo(window: number, spot: Spot): void {
+    const place = { ...this.choice.place, window };
+    if (!this.shown.some(({ run }) => findMap(run, place) !== null)) return;
+    this.pinned = spot;
+    this.change({ place });
+  }
+
   // Nobody points: what was clicked, or a place in the middle.
   private rest(): void {
-    const spot = this.pinned ?? middle(this.shown[0]?.maps, this.choice.place.input);
+    if (this.shown.length === 0) return;
+    const spot = this.pinned ?? { row: middleRow(this.shown[0].frame), column: null };
     for (const panel of this.panels) panel.show(spot);
   }
 }
 
-function damaged({ run, maps }: Shown): HTMLElement {
-  const size = `${maps.rows} × ${maps.columns}`;
+function damaged({ run, frame }: Shown): HTMLElement {
+  const size = `${frame.layer.rows} × ${frame.layer.columns}`;
   return h('p', { class: 'empty' }, `The map of ${run.name} is damaged: its size is not ${size}.`);
 }

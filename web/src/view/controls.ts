@@ -39,7 +39,7 @@ export function choose<T>(
   const items = options.map(({ value, text }, i) =>
     h('option', { value: i, selected: value === current }, text),
   );
-  const select = h('select', { id }, items);
+  const select = h('select', { id, 'data-keep': `choose-${label}` }, items);
   select.addEventListener('change', () => change(options[Number(select.value)].value));
   return h('div', { class: 'choose' }, h('label', { for: id }, label), select);
 }

@@ -160,6 +160,69 @@ describe('attention maps', () => {
     await page.context().close();
   });
 
+  it('of windows go from one to another on the picture', async () => {
+    const { page, complaints } = await chromium.open('layers');
+    await page.locator('.maps').scrollIntoViewIfNeeded();
+    const readout = page.locator('.map .readout').first();
+    const note = page.locator('.map > .notes').first();
+    await readout.waitFor();
+    expect(await note.textContent()).toContain('Window 2, 2 of stage 1, not shifted;');
+    expect(await readout.textContent()).toMatch(/^patch 7, 7: .* of 16 below zero$/);
+    expect(await page.getByLabel('Window', { exact: true }).locator('option').count()).toBe(5);
+    // A patch of another window: nothing until it is clicked.
+    const picture = page.locator('.picture').first();
+    const at = async (patch: number) => {
+      const width = (await picture.boundingBox())?.width ?? NaN;
+      return ((patch - 0.5) * width) / 14;
+    };
+    await picture.hover({ position: { x: await at(10), y: await at(6) } });
+    expect(await readout.textContent()).toMatch(/^patch 7, 7: /);
+    await picture.click({ position: { x: await at(10), y: await at(6) } });
+    await page.locator('.map > .notes').filter({ hasText: 'Window 2, 3' }).first().waitFor();
+    expect(await readout.textContent()).toMatch(/^patch 6, 10: /);
+    // One that was not kept stays where it is.
+    await picture.click({ position: { x: await at(1), y: await at(1) } });
+    expect(await note.textContent()).toContain('Window 2, 3');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('of layers that differ offer the heads and windows of each', async () => {
+    const { page } = await chromium.open('layers');
+    await page.locator('.maps').scrollIntoViewIfNeeded();
+    const layer = page.locator('#maps').getByLabel('Layer', { exact: true });
+    const head = page.locator('#maps').getByLabel('Head', { exact: true });
+    const readout = page.locator('.map .readout').first();
+    await readout.waitFor();
+    expect(await layer.locator('option').allTextContents()).toEqual([
+      '1: window, stage 1',
+      '2: window, stage 1',
+      '3: channel',
+      '4: class',
+    ]);
+    expect(await head.locator('option').count()).toBe(2);
+    await layer.selectOption('2: window, stage 1');
+    expect(await head.locator('option').count()).toBe(4);
+    expect(await page.locator('.map > .notes').first().textContent()).toContain('shifted by 2');
+    await page.getByLabel('Window', { exact: true }).selectOption('4, 4');
+    // Its first tokens lie beyond the map, the last came round from the other edge.
+    const frame = page.locator('.matrix-frame').first();
+    await frame.focus();
+    await frame.press('ArrowDown');
+    expect(await readout.textContent()).toMatch(/^filling → filling: weight /);
+    await layer.selectOption('3: channel');
+    expect(await page.getByLabel('Window', { exact: true }).count()).toBe(0);
+    expect(await readout.textContent()).toMatch(/^channel 1: .* of 12 below zero$/);
+    await layer.selectOption('4: class');
+    expect(await readout.textContent()).toMatch(/^class token: .* of 50 below zero$/);
+    await page
+      .locator('.picture')
+      .first()
+      .hover({ position: { x: 2, y: 2 } });
+    expect(await readout.textContent()).toMatch(/^class token → patch 1, 1: weight /);
+    await page.context().close();
+  });
+
   it('of texts show the tokens', async () => {
     const { page } = await chromium.open('text');
     await page.locator('.maps').scrollIntoViewIfNeeded();

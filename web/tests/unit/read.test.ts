@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tokenName } from '../../src/maps/matrix';
+import { frameOf, queryName } from '../../src/maps/frame';
 import { DocumentError, parseReport, readReport } from '../../src/model/read';
 import { decodeWeights, readMaps } from '../../src/model/read-maps';
 import { fixtures } from '../fixtures';
@@ -139,34 +139,60 @@ describe('readReport', () => {
 });
 
 describe('maps', () => {
+  const nowhere = { input: 0, layer: 0, head: 0, window: 0 };
+  const one = [{ input: 0, layer: 0, head: 0, scale: 1, values: '' }];
+
   it('knows how many rows come before those of the input', () => {
-    const prefixOf = (maps: object) => readMaps({ rows: 6, columns: 6, maps: [], ...maps })?.prefix;
-    expect(prefixOf({ class_token: false })).toBe(0);
-    expect(prefixOf({ class_token: true })).toBe(1);
-    expect(prefixOf({ class_token: true, prefix: 2 })).toBe(2);
-    const maps = readMaps({ class_token: true, prefix: 2, rows: 6, columns: 6, maps: [] });
+    const layerOf = (maps: object) =>
+      readMaps({ rows: 6, columns: 6, maps: one, ...maps })?.layers[0];
+    expect(layerOf({ class_token: false })?.prefix).toBe(0);
+    expect(layerOf({ class_token: true })?.prefix).toBe(1);
+    const layer = layerOf({ class_token: true, prefix: 2 });
+    expect(layer?.prefix).toBe(2);
     const input = { label: '', picture: null, tokens: ['a', 'b', 'c', 'd'] };
-    expect(maps && [0, 1, 2].map((row) => tokenName(row, maps, input))).toEqual([
+    const frame = layer && frameOf(layer, 0, input);
+    expect(frame && [0, 1, 2].map((row) => queryName(frame, row))).toEqual([
       'class token',
       'distillation token',
       'token 1 “a”',
     ]);
   });
 
+  it('of layers are read by layer, and what cannot be is left out', () => {
+    const window = { layer: 0, kind: 'window', stage: 1, rows: 4, columns: 4, patch: 2 };
+    const windows = { height: 4, width: 4, side: 2, down: 1, right: 1 };
+    const channel = { layer: 1, kind: 'channel', stage: 0, rows: 3, columns: 3 };
+    const layersOf = (...layers: object[]) => readMaps({ layers, maps: one })?.layers;
+    expect(layersOf({ ...window, windows }, channel)).toEqual([
+      { ...window, windows, prefix: 0 },
+      { ...channel, windows: null, patch: null, prefix: 0 },
+    ]);
+    for (const wrong of [
+      { ...window },
+      { ...window, windows: { ...windows, side: 3 } },
+      { ...window, windows: { ...windows, down: 2 } },
+      { ...window, windows: { ...windows, width: 1e9 } },
+      { ...channel, layer: 0, kind: 'row' },
+      { ...channel, layer: 0, rows: -1 },
+    ])
+      expect(layersOf(wrong, channel)).toHaveLength(1);
+    expect(readMaps({ layers: [window], maps: one })).toBeNull();
+  });
+
   it('gives weights back to half a step', () => {
     const weights = [0.5, -0.25, 0, 0.125];
-    const decoded = decodeWeights({ input: 0, layer: 0, head: 0, ...pack(weights) }, 2, 2);
+    const decoded = decodeWeights({ ...nowhere, ...pack(weights) }, 2, 2);
     weights.forEach((weight, i) =>
       expect(Math.abs((decoded?.[i] ?? NaN) - weight)).toBeLessThanOrEqual(0.5 / 127 / 2 + 1e-7),
     );
   });
 
   it.each(['', 'AAAA', '%%%', 'A'.repeat(400)])('refuses %s', (values) => {
-    expect(decodeWeights({ input: 0, layer: 0, head: 0, scale: 1, values }, 2, 2)).toBeNull();
+    expect(decodeWeights({ ...nowhere, scale: 1, values }, 2, 2)).toBeNull();
   });
 
   it('refuses sizes that cannot be', () => {
-    expect(readMaps({ rows: 1e9, columns: 1e9, maps: [] })).toBeNull();
-    expect(readMaps({ rows: 1.5, columns: 2, maps: [] })).toBeNull();
+    expect(readMaps({ rows: 1e9, columns: 1e9, maps: one })).toBeNull();
+    expect(readMaps({ rows: 1.5, columns: 2, maps: one })).toBeNull();
   });
 });
