@@ -17,6 +17,7 @@
 #include "bench/command_options.h"
 #include "bench/data_bench.h"
 #include "bench/linear.h"
+#include "bench/nystrom_bench.h"
 #include "bench/time_to_quality.h"
 #include "bench/torch_bench.h"
 #include "cli/program.h"
@@ -74,6 +75,9 @@ const Benchmark kBenchmarks[] = {
     {"time-to-quality",
      "Processor time until a model is as good as softmax, less half a point",
      kQualityExamples, add_quality_options},
+    {"nystrom", "How good attention by way of landmarks is, by formula",
+     "  polyattn bench nystrom\n",
+     [](CLI::App& app, Options& options) { add_seed_option(app, options); }},
     {"calibrate", "Measure what the planner needs to know of this machine",
      "  polyattn bench calibrate\n", [](CLI::App&, Options&) {}},
 };
@@ -177,6 +181,11 @@ int run_chosen(const CLI::App& chosen, Options& options) {
   }
   if (chosen.get_name() == "time-to-quality") {
     return run_time_to_quality(options, machine);
+  }
+  if (chosen.get_name() == "nystrom") {
+    const NystromStudy study = bench_nystrom(options);
+    print(options, machine + "\n" + nystrom_text(study), nystrom_json(study));
+    return base::kExitDone;
   }
   const Report report = report_of(chosen.get_name(), options);
   print(options, machine + report_text(report, wants_colours()),

@@ -143,6 +143,10 @@ void add_run_options(CLI::App& app, Options& o, const RunDefaults& defaults) {
   app.add_option("--min-time", o.min_time,
                  "Seconds for a case in a round; default 0.05")
       ->check(between(0.0, 3600.0));
+  add_seed_option(app, o);
+}
+
+void add_seed_option(CLI::App& app, Options& o) {
   app.add_option("--seed", o.seed, "Seed of the random inputs");
 }
 

@@ -30,6 +30,8 @@ struct RunDefaults {
 // Threads, rounds and inputs.
 void add_run_options(CLI::App& app, Options& options,
                      const RunDefaults& defaults = {});
+// --seed alone.
+void add_seed_option(CLI::App& app, Options& options);
 void add_json_option(CLI::App& app, Options& options);
 
 // Whether one of the grid options was given.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "bench/rig.h"
@@ -18,7 +19,10 @@ namespace polyattn::bench {
 namespace {
 
 constexpr const char* kSoftmax = "softmax";
-constexpr const char* kPolynomials[] = {"x/N", "x^2/N", "x^3/N"};
+// What has linear time: polynomials, and softmax by way of landmarks.
+constexpr const char* kLinearModels[] = {"x/N", "x^2/N", "x^3/N",
+                                         "nystrom softmax"};
+constexpr std::string_view kNystrom = "nystrom ";
 constexpr double kLinear = 1.1;  // goal of the exponent
 
 // Of one model: at each length, round by round, milliseconds a sequence.
@@ -30,13 +34,17 @@ struct Lengths {
   std::int64_t tokens = 16384;  // of a step
 };
 
-run::Config step_config(const std::string& activation, std::int64_t length,
+run::Config step_config(std::string activation, std::int64_t length,
                         std::int64_t tokens) {
   run::Config config = run::default_config("imdb");
   config.task.context = length;
   config.model.dim = 64;
   config.model.depth = 2;
   config.model.heads = 2;
+  if (activation.starts_with(kNystrom)) {
+    config.model.attention = "nystrom";
+    activation.erase(0, kNystrom.size());
+  }
   config.model.activation = activation;
   config.train.batch = tokens / length;
   config.train.steps = kForever;
@@ -89,17 +97,17 @@ std::string growth_name(const std::string& activation) {
   return "growth of a step with N, 2 layers of 64, " + activation;
 }
 
-// The polynomials of which a row has this in its name.
+// Those models in linear time of which a row has this in its name.
 std::vector<std::string> wanted(const Lengths& lengths,
                                 const std::string& only) {
   std::vector<std::string> names;
-  for (const char* polynomial : kPolynomials) {
-    std::string rows = growth_name(polynomial) + "\n";
+  for (const char* model : kLinearModels) {
+    std::string rows = growth_name(model) + "\n";
     for (const std::int64_t length : lengths.lengths) {
-      rows += "peak memory, " + name_of(polynomial, length, lengths.tokens);
+      rows += "peak memory, " + name_of(model, length, lengths.tokens);
       rows += "\n";
     }
-    if (rows.find(only) != std::string::npos) names.emplace_back(polynomial);
+    if (rows.find(only) != std::string::npos) names.emplace_back(model);
   }
   return names;
 }
@@ -119,10 +127,10 @@ class LengthTask {
              const RunOptions& run)
       : lengths_(lengths), length_(length), threads_(threads), run_(run) {}
 
-  void measure(const std::vector<std::string>& polynomials, AllTimes& times,
+  void measure(const std::vector<std::string>& models, AllTimes& times,
                Report& report) const {
     const TorchThreads own(threads_);
-    std::vector<std::string> names = polynomials;
+    std::vector<std::string> names = models;
     names.insert(names.begin(), kSoftmax);
     std::map<std::string, std::shared_ptr<Rig>> rigs;
     std::map<std::string, std::vector<double>> samples, peaks;
@@ -142,7 +150,7 @@ class LengthTask {
                                        static_cast<double>(lengths_.tokens));
       }
     }
-    for (const std::string& name : polynomials) {
+    for (const std::string& name : models) {
       add_rows(name, {samples[name], samples[kSoftmax], {}},
                {peaks[name], peaks[kSoftmax], {}}, report);
     }
@@ -200,8 +208,8 @@ std::vector<Task> step_growth_tasks(int threads, const RunOptions& run,
                                     bool quick, const std::string& only) {
   Lengths lengths;
   if (quick) lengths = {{256, 1024}, 1024};
-  const std::vector<std::string> polynomials = wanted(lengths, only);
-  if (polynomials.empty()) return {};
+  const std::vector<std::string> models = wanted(lengths, only);
+  if (models.empty()) return {};
   const auto times = std::make_shared<AllTimes>();
   std::vector<Task> tasks;
   const auto add = [&](const std::string& name, double effort,
@@ -219,7 +227,7 @@ std::vector<Task> step_growth_tasks(int threads, const RunOptions& run,
     add(fmt::format("steps of {} tokens, threads: {}", length, threads), 4,
         [=](Report& report) {
           LengthTask(lengths, length, threads, run)
-              .measure(polynomials, *times, report);
+              .measure(models, *times, report);
         });
   }
   add("growth", 0.1, [=](Report& report) {

@@ -11,8 +11,9 @@
 namespace polyattn::bench {
 
 // Lengths and their steps, 2 layers of width 64 with 2 heads of 32, as many
-// tokens in each: polynomials against softmax, in processor time and memory,
-// and the exponent of the growth. `only`: rows whose name contains this.
+// tokens in each: polynomials, and softmax by way of landmarks, against
+// softmax, in processor time and memory, and the exponent of the growth.
+// `only`: rows whose name contains this.
 std::vector<Task> step_growth_tasks(int threads, const RunOptions& run,
                                     bool quick, const std::string& only);
 

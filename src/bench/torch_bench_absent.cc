@@ -1,6 +1,7 @@
 // What the benchmarks that need torch do in a build without torch.
 #include "base/program.h"
 #include "bench/data_bench.h"
+#include "bench/nystrom_bench.h"
 #include "bench/time_to_quality.h"
 #include "bench/torch_bench.h"
 
@@ -28,6 +29,10 @@ DataFigures bench_data(const Options& /*options*/) {
 
 QualityOutcome time_to_quality(const Options& /*options*/) {
   refuse_without_torch("time-to-quality");
+}
+
+NystromStudy bench_nystrom(const Options& /*options*/) {
+  refuse_without_torch("nystrom");
 }
 
 }  // namespace polyattn::bench

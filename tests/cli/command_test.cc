@@ -27,7 +27,7 @@ TEST(Command, HelpShowsAnExample) {
   EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
       << bench.text;
   for (const std::string name :
-       {"core", "torch", "train", "linear", "data", "calibrate"}) {
+       {"core", "torch", "train", "linear", "data", "nystrom", "calibrate"}) {
     EXPECT_TRUE(contains(bench, "\n  " + name)) << name << bench.text;
   }
 }
