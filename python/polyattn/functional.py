@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Optional, Tuple, Union, overload
 
@@ -258,13 +257,14 @@ def _check_tensors(**arguments: Any) -> None:
 
 
 def check_window(op: str, window_size: Any) -> WindowSize:
-    try:
-        left, right = (operator.index(keys) for keys in window_size)
-    except (TypeError, ValueError):
+    # In words that a compiler follows.
+    two = isinstance(window_size, (tuple, list)) and len(window_size) == 2
+    left, right = window_size if two else (None, None)
+    if not isinstance(left, int) or not isinstance(right, int):
         raise TypeError(
             f"[{op}] window_size is {window_size!r}, expected two integers: keys "
             "before a row's own position, and behind it"
-        ) from None
+        )
     for side, keys in (("left", left), ("right", right)):
         if keys < -1:
             raise ValueError(f"[{op}] window_size {side} {keys} < -1 (no limit)")

@@ -323,6 +323,8 @@ void check_decay(const Checker& check, const Problem& p) {
   check.require(!p.in.bias, "log_decay together with a bias");
   check.require(p.dropout.p == 0, "log_decay together with dropout p ",
                 p.dropout.p);
+  check.require(!p.windowed(), "log_decay together with a window of ",
+                p.window.left, " keys");
   check.require(p.path != Path::kDense,
                 "log_decay has no dense path: path is dense");
 }

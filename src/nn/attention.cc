@@ -100,6 +100,10 @@ void AttentionImpl::register_learned() {
                             ? torch::empty({options.heads(), count})
                             : torch::empty({count}));
   }
+  if (options.window() > 0 && !slides()) {
+    hybrid_gate =
+        register_parameter("hybrid_gate", torch::empty({options.heads()}));
+  }
   if (options.output_norm() != "none") {
     output_norm = register_module(
         "output_norm", Norm(head_norm(head_dim(), options.output_norm())));
@@ -126,6 +130,9 @@ void AttentionImpl::reset_learned() {
     coefficients.copy_(
         formula_coefficients(Activation::parse(options.activation())));
   }
+  // Both parts then learn from the first step on, and with the matched start
+  // they are of one size.
+  if (hybrid_gate.defined()) hybrid_gate.fill_(1);
 }
 
 // One product and a split: the heads are views that the kernels read where they
@@ -172,8 +179,8 @@ double AttentionImpl::score_factor() const {
              : 1 / std::sqrt(static_cast<double>(head_dim()));
 }
 
-torch::Tensor AttentionImpl::weighted(Heads heads, const torch::Tensor& mask,
-                                      Causal causal) {
+polyattn::AttentionOptions AttentionImpl::call_options(
+    const torch::Tensor& mask, Causal causal) const {
   auto call = polyattn::AttentionOptions()
                   .activation(options.activation())
                   .dropout(is_training() ? options.dropout() : 0)
@@ -181,7 +188,14 @@ torch::Tensor AttentionImpl::weighted(Heads heads, const torch::Tensor& mask,
                   .scale(score_factor())
                   .gqa(kv_heads() != options.heads());
   if (mask.defined()) call.mask(mask);
+  return call;
+}
+
+torch::Tensor AttentionImpl::weighted(Heads& heads, const torch::Tensor& mask,
+                                      Causal causal) {
+  auto call = call_options(mask, causal);
   if (coefficients.defined()) call.coefficients(coefficients);
+  if (slides()) call.window(window_of(causal));
   const torch::Tensor o = watched_attention(heads, call);
   return options.norm_clamp() == "none" ? o : clamped(heads, call, o);
 }
@@ -210,13 +224,14 @@ torch::Tensor AttentionImpl::clamped(const Heads& heads,
   return o * gains.to(o.scalar_type());
 }
 
-torch::Tensor AttentionImpl::centered(const Heads& heads,
-                                      const torch::Tensor& mask,
+torch::Tensor AttentionImpl::centered(Heads& heads, const torch::Tensor& mask,
                                       Causal causal) {
   const CenteredValues values(
       heads.v, {.mask = mask, .causal = causal, .rows = heads.q.size(2)});
-  return values.output(
-      weighted({heads.q, heads.k, values.values()}, mask, causal));
+  Heads own = {heads.q, heads.k, values.values()};
+  const torch::Tensor o = values.output(weighted(own, mask, causal));
+  heads.q = own.q;
+  return o;
 }
 
 // o [B, H, N, D], of the rows x -> [B, N, C].
@@ -229,11 +244,13 @@ torch::Tensor AttentionImpl::project_out(const torch::Tensor& x,
   return out_proj->forward(rows);
 }
 
-torch::Tensor AttentionImpl::attend(const torch::Tensor& x, const Heads& heads,
+torch::Tensor AttentionImpl::attend(const torch::Tensor& x, Heads heads,
                                     const torch::Tensor& mask, Causal causal) {
-  const torch::Tensor o = options.center_values()
-                              ? centered(heads, mask, causal)
-                              : weighted(heads, mask, causal);
+  // Rows of softmax sum to 1: there is nothing to centre.
+  const bool centers = options.center_values() && !slides();
+  torch::Tensor o =
+      centers ? centered(heads, mask, causal) : weighted(heads, mask, causal);
+  if (hybrid_gate.defined()) o = with_window(heads, mask, causal, o);
   const torch::Tensor y = project_out(x, o);
   return torch::dropout(y, options.projection_dropout(), is_training());
 }

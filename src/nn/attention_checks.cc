@@ -45,6 +45,14 @@ void check_norm_clamp(const AttentionOptions& o) {
               " is not causal: the norm of the matrix holds all rows");
 }
 
+void check_window(const AttentionOptions& o) {
+  TORCH_CHECK(o.window() >= 0, "[Attention] window ", o.window(), " < 0");
+  if (o.window() == 0) return;
+  TORCH_CHECK(o.norm_clamp() == "none", "[Attention] norm_clamp ",
+              o.norm_clamp(), " with window ", o.window(),
+              ": it holds one matrix at the norm of softmax over all rows");
+}
+
 }  // namespace
 
 Activation check_formula(const char* op, const std::string& formula) {
@@ -61,6 +69,7 @@ void check_attention_options(const AttentionOptions& options) {
   check_norm_clamp(options);
   const Activation activation =
       check_formula("Attention", options.activation());
+  check_window(options);
   check_choice("Attention", "qk_norm", options.qk_norm(),
                {"none", "layer", "rms"});
   check_choice("Attention", "learned_coefficients",
@@ -92,7 +101,8 @@ NystromAttentionOptions nystrom_options_of(const AttentionOptions& o,
       {"output_gate", o.output_gate()},
       {"center_values", o.center_values()},
       {"short_conv", o.short_conv() > 0},
-      {"norm_clamp", o.norm_clamp() != "none"}};
+      {"norm_clamp", o.norm_clamp() != "none"},
+      {"window", o.window() > 0}};
   for (const auto& [name, asked] : parts) {
     TORCH_CHECK(!asked, "[NystromAttention] ", name,
                 " is not for attention by way of landmarks");

@@ -8,10 +8,16 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
   torch::Tensor tail = cache.tail();
   Heads heads = project(x, cache.length(), &tail);
-  cache.append(heads.k, heads.v);
+  if (slides()) {
+    const KvCache::Rows seen = cache.slide(heads.k, heads.v, options.window());
+    heads.k = seen.k;
+    heads.v = seen.v;
+  } else {
+    cache.append(heads.k, heads.v);
+    heads.k = cache.keys();
+    heads.v = cache.values();
+  }
   cache.keep_tail(tail);
-  heads.k = cache.keys();
-  heads.v = cache.values();
   return attend(x, heads, {}, Causal::kLast);
 }
 
@@ -42,8 +48,16 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
                   (options.dropout() == 0 && options.projection_dropout() == 0),
               "[Attention] decoding has no dropout: call eval() first");
   torch::Tensor tail = cache.tail();
-  const Heads heads = project(x, cache.length(), &tail);
-  const torch::Tensor o = cache.step(heads.q, heads.k, heads.v, decode_call());
+  Heads heads = project(x, cache.length(), &tail);
+  torch::Tensor o;
+  if (!slides()) o = cache.step(heads.q, heads.k, heads.v, decode_call());
+  if (options.window() > 0) {
+    const KvCache::Rows seen = cache.slide(heads.k, heads.v, options.window());
+    heads.k = seen.k;
+    heads.v = seen.v;
+    o = slides() ? weighted(heads, {}, Causal::kLast)
+                 : with_window(heads, {}, Causal::kLast, o);
+  }
   cache.keep_tail(tail);
   return project_out(x, o);
 }

@@ -105,7 +105,7 @@ std::size_t DecodeCache::bytes() const {
   for (const DecodeState& state : states_) total += state.bytes();
   for (const torch::Tensor& part : {value_sum_, tail_})
     if (part.defined()) total += part.nbytes();
-  return total;
+  return total + last_.bytes();
 }
 
 void DecodeCache::reset() { *this = DecodeCache(mode_); }
@@ -122,6 +122,7 @@ void DecodeCache::reorder(const torch::Tensor& index) {
   });
   for (torch::Tensor* part : {&value_sum_, &tail_})
     if (part->defined()) *part = part->index_select(0, rows);
+  last_.reorder(rows);
 }
 
 std::vector<torch::Tensor> DecodeCache::save() const {
@@ -134,6 +135,11 @@ std::vector<torch::Tensor> DecodeCache::save() const {
   }
   for (const torch::Tensor& part : {value_sum_, tail_})
     if (part.defined()) saved.push_back(part);
+  if (last_.window() > 0) {
+    saved.push_back(torch::stack({last_.keys(), last_.values()}));
+    saved.push_back(
+        torch::tensor({last_.window(), last_.length()}, torch::kLong));
+  }
   return saved;
 }
 
@@ -165,17 +171,38 @@ void DecodeCache::load_value_sum(const torch::Tensor& saved) {
 }
 
 void DecodeCache::load_tail(const torch::Tensor& saved) {
-  TORCH_CHECK(
-      !states_.empty() && saved.size(0) == states_.front().shape().batch,
-      "[DecodeCache] a saved tail of size ", saved.sizes(),
-      " is not of this cache");
+  TORCH_CHECK(states_.empty() ? last_.window() > 0
+                              : saved.size(0) == states_.front().shape().batch,
+              "[DecodeCache] a saved tail of size ", saved.sizes(),
+              " is not of this cache");
   tail_ = saved.clone();
+}
+
+void DecodeCache::load_last(const torch::Tensor& saved,
+                            const torch::Tensor& numbers) {
+  TORCH_CHECK(numbers.dim() == 1 && numbers.numel() == 2 &&
+                  numbers.scalar_type() == torch::kLong && saved.size(0) == 2,
+              "[DecodeCache] saved rows of a window of size ", saved.sizes(),
+              " with numbers of size ", numbers.sizes(), " and type ",
+              numbers.scalar_type(), " are not of a cache");
+  last_ =
+      KvCache::sliding({saved[0], saved[1]}, numbers[0].item<std::int64_t>(),
+                       numbers[1].item<std::int64_t>());
 }
 
 DecodeCache DecodeCache::load(const std::vector<torch::Tensor>& saved) {
   DecodeCache cache;
-  for (const torch::Tensor& part : saved) {
-    if (part.dim() == 4) {
+  // What the others are checked against comes first.
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (saved[i].dim() == 5)
+      cache.load_last(saved[i],
+                      i + 1 < saved.size() ? saved[i + 1] : torch::empty({0}));
+  }
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const torch::Tensor& part = saved[i];
+    if (part.dim() == 5) {
+      ++i;  // and its numbers
+    } else if (part.dim() == 4) {
       cache.load_value_sum(part);
     } else if (part.dim() == 3) {
       cache.load_tail(part);
@@ -186,6 +213,10 @@ DecodeCache DecodeCache::load(const std::vector<torch::Tensor>& saved) {
   if (cache.states_.empty()) return cache;
   cache.mode_ = cache.states_.front().options().mode;
   cache.length_ = cache.states_.front().length(0);
+  TORCH_CHECK(
+      cache.last_.window() == 0 || cache.last_.length() == cache.length_,
+      "[DecodeCache] saved rows of a window of ", cache.last_.length(),
+      " tokens and sums of ", cache.length_, " are not of one cache");
   return cache;
 }
 

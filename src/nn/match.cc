@@ -1,6 +1,7 @@
 #include "polyattn/nn/match.h"
 
 #include <c10/util/accumulate.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <algorithm>
 #include <cmath>

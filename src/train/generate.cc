@@ -59,11 +59,19 @@ bool has_sums(const run::Config& config, DecodeMode mode) {
   }
 }
 
+// True if what stands for the text does not grow with it: softmax keeps the
+// rows of its window.
+bool is_bounded(const run::Config& config, DecodeMode mode) {
+  const ActivationKind kind = Activation::parse(config.model.activation).kind;
+  if (kind == ActivationKind::kSoftmax && config.model.window > 0) return true;
+  return has_sums(config, mode);
+}
+
 std::int64_t window_of(const GenerateOptions& options,
                        const run::Config& config, std::int64_t context) {
   const bool learned = config.model.positions == "learned";
   if (!options.window)
-    return !learned && has_sums(config, options.mode) ? 0 : context;
+    return !learned && is_bounded(config, options.mode) ? 0 : context;
   if (*options.window < 0 ||
       (learned && (*options.window == 0 || *options.window > context))) {
     throw std::invalid_argument(

@@ -27,6 +27,7 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
       .output_gate(model.output_gate)
       .center_values(model.center_values)
       .short_conv(model.short_conv)
+      .window(model.window)
       .norm_clamp(model.norm_clamp)
       .norm_factor(model.norm_factor)
       .dropout(model.attention_dropout);

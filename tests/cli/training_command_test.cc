@@ -350,7 +350,8 @@ TEST_F(Training, MistakesAreSaidClearly) {
 // A small language model on a text that repeats itself.
 class Writing : public Training {
  protected:
-  std::string trained(const std::string& activation, int steps) {
+  std::string trained(const std::string& activation, int steps,
+                      const std::string& more = "model.window=0") {
     const std::string text = (folder_ / "text.txt").string();
     {
       std::ofstream file(text);
@@ -364,7 +365,7 @@ class Writing : public Training {
           std::string("model.dim=32"), std::string("model.depth=2"),
           std::string("model.mlp=64"), std::string("train.batch=8"),
           std::string("train.lr=5e-3"), "train.steps=" + std::to_string(steps),
-          "model.activation=" + activation}) {
+          "model.activation=" + activation, more}) {
       command.push_back("--set");
       command.push_back(setting);
     }
@@ -430,6 +431,27 @@ TEST_F(Writing, GoesOnWithAStateOfConstantSize) {
   EXPECT_EQ(state.at("training_context"), 32);
   EXPECT_EQ(write("state", "1000").at("state_bytes"), state.at("state_bytes"));
   EXPECT_GT(cache.at("state_bytes"), state.at("state_bytes"));
+}
+
+// Softmax keeps the rows of its window, a hybrid those and its state.
+TEST_F(Writing, KeepsAWindowOfConstantSize) {
+  const auto write = [&](const std::string& out, const char* bytes) {
+    EXPECT_EQ(run({"generate", out, "--prompt", "abc", "--bytes", bytes,
+                   "--mode", "state", "--temperature", "0", "--json"}),
+              0)
+        << log();
+    return nlohmann::json::parse(log());
+  };
+  for (const char* formula : {"softmax", "x^2/sqrt(N)"}) {
+    const std::string out = trained(formula, 3, "model.window=8");
+    const auto once = write(out, "200"), twice = write(out, "400");
+    EXPECT_EQ(twice.at("text").get<std::string>().size(), 400U);
+    EXPECT_EQ(twice.at("text").get<std::string>().substr(0, 200),
+              once.at("text"));
+    EXPECT_EQ(twice.at("state_bytes"), once.at("state_bytes"));
+    EXPECT_GT(once.at("state_bytes").get<int>(), 0);
+    fs::remove_all(out);
+  }
 }
 
 }  // namespace

@@ -299,6 +299,17 @@ TEST(WindowErrors, SayWhatIsWrong) {
   EXPECT_EQ(message({1, 0}, Path::kLinear),
             "[attention_forward] no linear path: a window shows each row other "
             "keys");
+  const Instance fading(Case{.formula = "x^2/N",
+                             .causal = Causal::kLast,
+                             .path = Path::kAuto,
+                             .window = {2, 0},
+                             .decay = Decay::kHeads});
+  EXPECT_EQ(message_of<std::invalid_argument>([&] {
+              Outputs out = fading.outputs(DType::kF32);
+              attention_forward(fading.inputs(), fading.config(),
+                                {out.o.tensor, out.rows, {}});
+            }),
+            "[attention_forward] log_decay together with a window of 2 keys");
 }
 
 }  // namespace

@@ -30,6 +30,19 @@ def convolved(conv, rows):
     return torch.cat([x[:, :, :before], y], dim=2).transpose(1, 2)
 
 
+def windowed(s, seen, module):
+    """Softmax of the scores of rows that are near."""
+    rows = torch.arange(s.shape[-1])
+    ahead = rows - rows[:, None]
+    near = (
+        (ahead <= 0) & (ahead > -module.window)
+        if module.causal
+        else ahead.abs() <= module.window
+    )
+    weights = s.masked_fill(~(near & (seen > 0)), -math.inf).softmax(dim=-1)
+    return weights.nan_to_num(0.0)
+
+
 def plain(module, x, seen):
     """x^3/sqrt(N), every matrix written out; seen: bool [..., N, N]."""
     d = module.head_dim
@@ -43,11 +56,16 @@ def plain(module, x, seen):
     k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
     seen = seen.to(x.dtype)
     count = seen.sum(dim=-1, keepdim=True).clamp(min=1)
-    a = (q @ k.transpose(-2, -1) / math.sqrt(d)) ** 3 / count.sqrt() * seen
+    s = q @ k.transpose(-2, -1) / math.sqrt(d)
+    a = s**3 / count.sqrt() * seen
     o = a @ v
     if module.center_values:
         mean = (seen @ v / count).unsqueeze(-2)
         o = (a.unsqueeze(-1) * (v.unsqueeze(-3) - mean)).sum(-2) + mean.squeeze(-2)
+    if module.window > 0:
+        near = windowed(s, seen, module) @ v
+        gate = module.hybrid_gate
+        o = near if gate is None else near + gate[:, None, None] * o
     o = o.transpose(1, 2)
     if module.output_norm is not None:
         o = o / (o.square().mean(-1, keepdim=True) + 1e-6).sqrt()
@@ -84,12 +102,31 @@ ALL = dict(output_norm="rms", output_gate=True, center_values=True, short_conv=3
         dict(output_gate=True, bias=False),
         dict(center_values=True),
         dict(short_conv=4),
+        dict(window=3),
+        dict(window=1, activation="softmax", center_values=True),
+        dict(window=3, **ALL),
         ALL,
     ],
 )
 def test_definition(options, causal):
     module = make(causal=causal, **options)
     check(module, random(2, 7, 12, grad=True), None, lower(7, causal))
+
+
+def test_a_window_under_a_mask():
+    module = make(window=2)
+    mask = torch.ones(2, 1, 1, 7, dtype=torch.bool)
+    mask[1, ..., 4:] = False
+    check(module, random(2, 7, 12, grad=True), mask, mask & lower(7, False))
+
+
+def test_a_hybrid_has_a_gate_and_keeps_it():
+    module = Attention(12, 4, activation="x^2/N", window=5)
+    assert torch.equal(module.hybrid_gate, torch.ones(4))
+    assert Attention(12, 4, window=5).hybrid_gate is None
+    module.activation = "x^3/N"
+    with pytest.raises(ValueError, match="x.3/N with window 5 cannot become softmax"):
+        module.activation = "softmax"
 
 
 def test_on_a_grid():
@@ -166,6 +203,7 @@ def test_autocast():
     [
         (dict(output_norm="layer"), "output_norm is 'layer', expected None or 'rms'"),
         (dict(short_conv=-1), "short_conv -1 < 0"),
+        (dict(window=-1), "window -1 < 0"),
         (dict(short_conv=4, grid=(2, 2)), "on a grid is 3 wide and not causal, not 4"),
         (dict(short_conv=3, grid=(2, 2), causal=True), "not 3 wide and causal"),
     ],
@@ -179,5 +217,7 @@ def test_call_errors():
     x = torch.zeros(1, 3, 12)
     with pytest.raises(ValueError, match=r"\[Attention\] .* short_conv has no meaning"):
         Attention(12, 4, short_conv=2)(x, x)
+    with pytest.raises(ValueError, match=r"\[Attention\] .* window has no meaning"):
+        Attention(12, 4, window=2)(x, x)
     with pytest.raises(ValueError, match=r"3 rows are fewer than the 4 patches"):
         Attention(12, 4, short_conv=3, grid=(2, 2))(x)

@@ -242,7 +242,7 @@ def test_fashion_mnist(tmp_path):
 @pytest.mark.parametrize(
     "settings",
     [
-        dict(activation="softmax"),
+        dict(activation="softmax", window=5),
         dict(activation="x^3/sqrt(N)", positions="learned", tied="false"),
         dict(
             activation="x^2/sqrt(N)",
@@ -250,6 +250,7 @@ def test_fashion_mnist(tmp_path):
             learned_coefficients="head",
             short_conv=4,
             layer_scale=0.1,
+            window=7,
             **PARTS,
         ),
     ],
@@ -283,6 +284,7 @@ def test_texts(tmp_path, settings):
             norm="rms",
             qk_norm="rms",
             short_conv=2,
+            window=6,
             **PARTS,
         ),
         dict(

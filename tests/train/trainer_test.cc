@@ -122,6 +122,7 @@ std::vector<Interrupted> interrupted_cases() {
   parts.model.output_gate = true;
   parts.model.center_values = true;
   parts.model.short_conv = 4;
+  parts.model.window = 8;
   return {{"images", images, image_data(512)},
           {"text", text, testing::text_data()},
           {"text with all parts", parts, testing::text_data()},

@@ -9,7 +9,7 @@
 // asked for: q_norm.weight and k_norm.weight [D], score_scale [H], coefficients
 // [P + 1] or [H, P + 1], output_norm.weight [D], gate_proj.weight
 // [H D, C] and gate_proj.bias [H D], short_conv.weight [(H + 2G) D, 1, width],
-// or [G D, 1, 3, 3] on a grid.
+// or [G D, 1, 3, 3] on a grid, hybrid_gate [H].
 //
 // Letters as in docs/design.md; C is the width of the rows, `dim`.
 #pragma once
@@ -79,6 +79,13 @@ struct AttentionOptions {
   // matrix.
   TORCH_ARG(std::string, norm_clamp) = "none";
   TORCH_ARG(double, norm_factor) = 1;
+  // 0: none. Softmax then sees its own row and those near it alone: if causal,
+  // the last `window` rows, its own included; if not, `window` rows on each
+  // side. With any other activation it stands beside softmax in such a window:
+  // O = window softmax + hybrid_gate_h * what the activation gives, over all
+  // rows and with a divisor of its own, of the same q, k and v. What is
+  // watched, matched, centred or learned of A is of the activation's part.
+  TORCH_ARG(std::int64_t, window) = 0;
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
@@ -125,6 +132,7 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
   Norm k_norm{nullptr};
   torch::Tensor score_scale;
   torch::Tensor coefficients;
+  torch::Tensor hybrid_gate;
   Norm output_norm{nullptr};
   torch::nn::Linear gate_proj{nullptr};
   ShortConv short_conv{nullptr};
@@ -137,11 +145,20 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
   Heads project(const torch::Tensor& x, std::int64_t first = 0,
                 torch::Tensor* tail = nullptr);
   Heads finish(const Heads& rows, std::int64_t first);
-  torch::Tensor attend(const torch::Tensor& x, const Heads& heads,
+  torch::Tensor attend(const torch::Tensor& x, Heads heads,
                        const torch::Tensor& mask, Causal causal);
-  torch::Tensor weighted(Heads heads, const torch::Tensor& mask, Causal causal);
-  torch::Tensor centered(const Heads& heads, const torch::Tensor& mask,
+  // These may put other queries into `heads` (watched_attention).
+  torch::Tensor weighted(Heads& heads, const torch::Tensor& mask,
                          Causal causal);
+  torch::Tensor centered(Heads& heads, const torch::Tensor& mask,
+                         Causal causal);
+  polyattn::AttentionOptions call_options(const torch::Tensor& mask,
+                                          Causal causal) const;
+  // attention_window.cc: the window alone, and beside the output of the rest.
+  Window window_of(Causal causal) const;
+  bool slides() const;
+  torch::Tensor with_window(const Heads& heads, const torch::Tensor& mask,
+                            Causal causal, const torch::Tensor& rest);
   torch::Tensor clamped(const Heads& heads,
                         const polyattn::AttentionOptions& call,
                         const torch::Tensor& o);

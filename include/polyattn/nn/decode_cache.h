@@ -11,10 +11,12 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "polyattn/decode.h"
+#include "polyattn/nn/kv_cache.h"
 
 namespace polyattn::nn {
 
@@ -32,7 +34,7 @@ class DecodeCache {
   explicit DecodeCache(DecodeMode mode = DecodeMode::kAuto) : mode_(mode) {}
 
   // Of all members of the batch.
-  std::int64_t length() const { return length_; }
+  std::int64_t length() const { return std::max(length_, last_.length()); }
   // Tokens that are in sums.
   std::int64_t folded() const {
     return states_.empty() ? 0 : states_.front().folded(0);
@@ -42,6 +44,12 @@ class DecodeCache {
   // q [B, H, N, D], k and v [B, G, N, D] -> [B, H, N, D].
   torch::Tensor step(const torch::Tensor& q, const torch::Tensor& k,
                      const torch::Tensor& v, const DecodeCall& call);
+
+  // As that of KvCache, beside step() or in its place.
+  KvCache::Rows slide(const torch::Tensor& k, const torch::Tensor& v,
+                      std::int64_t window) {
+    return last_.slide(k, v, window);
+  }
 
   // As those of KvCache.
   const torch::Tensor& tail() const { return tail_; }
@@ -64,6 +72,7 @@ class DecodeCache {
   void load_state(const torch::Tensor& saved);
   void load_value_sum(const torch::Tensor& saved);
   void load_tail(const torch::Tensor& saved);
+  void load_last(const torch::Tensor& saved, const torch::Tensor& numbers);
 
   DecodeMode mode_;
   std::vector<DecodeState> states_;  // one for each activation
@@ -71,6 +80,7 @@ class DecodeCache {
   // [B, G, 1, D + 1] in f64. Never written to, for copies share it.
   torch::Tensor value_sum_;
   torch::Tensor tail_;  // [B, rows, channels]; the same
+  KvCache last_;        // rows that slide
   std::int64_t length_ = 0;
 };
 

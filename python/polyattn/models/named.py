@@ -41,6 +41,7 @@ _WITHOUT: Dict[str, Any] = {
     "output_gate": False,
     "center_values": False,
     "short_conv": 0,
+    "window": 0,
     "norm_clamp": "none",
 }
 

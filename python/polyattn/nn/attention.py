@@ -17,6 +17,7 @@ from .checks import (
     check_rows,
     check_short_conv,
     check_sizes,
+    check_window,
     coefficient_kind,
 )
 from .norm import Norm
@@ -36,7 +37,8 @@ class Attention(torch.nn.Module):
     out_proj.weight, out_proj.bias; and where asked for q_norm.weight and
     k_norm.weight [D], score_scale [H], coefficients [P + 1] or [H, P + 1],
     output_norm.weight [D], gate_proj.weight [H D, C], gate_proj.bias,
-    short_conv.weight [(H + 2G) D, 1, width], or [G D, 1, 3, 3] on a grid.
+    short_conv.weight [(H + 2G) D, 1, width], or [G D, 1, 3, 3] on a grid,
+    hybrid_gate [H].
 
     >>> attention = polyattn.nn.Attention(64, 4, activation="x^3/sqrt(N)", causal=True)
     >>> attention(torch.randn(2, 10, 64)).shape
@@ -67,10 +69,16 @@ class Attention(torch.nn.Module):
         grid: (height, width), if rows are patches of a picture, line by line,
             after a class token or none. short_conv is 0 or 3 then: a window of
             3 x 3 on v alone.
+        window: 0, or how near softmax sees: if causal the last `window` rows,
+            its own included, if not `window` rows on each side. Any other
+            activation stands beside softmax in such a window: O = window softmax
+            + hybrid_gate_h * what the activation gives over all rows, whose
+            norms are those that are returned.
     """
 
     score_scale: Optional[Tensor]
     coefficients: Optional[Tensor]
+    hybrid_gate: Optional[Tensor]
     _before_weights: Optional[Callable[..., Tensor]] = None  # of match_start
 
     def __init__(
@@ -94,6 +102,7 @@ class Attention(torch.nn.Module):
         center_values: bool = False,
         short_conv: int = 0,
         grid: Optional[Tuple[int, int]] = None,
+        window: int = 0,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -111,6 +120,8 @@ class Attention(torch.nn.Module):
             self.rotary.check(self.head_dim)
         self._activation = functional.activation(activation).formula
         self._learned = coefficient_kind(learned_coefficients)
+        check_window(window)
+        self.window = window
 
         place = {"device": device, "dtype": dtype}
         rows = (heads + 2 * self.kv_heads) * self.head_dim
@@ -152,6 +163,9 @@ class Attention(torch.nn.Module):
     def _add_learned(self, learned_scale: bool, place: dict) -> None:
         scale = torch.empty(self.heads, **place) if learned_scale else None
         self.score_scale = None if scale is None else torch.nn.Parameter(scale)
+        hybrid = self.window > 0 and self._activation != "softmax"
+        gate = torch.empty(self.heads, **place) if hybrid else None
+        self.hybrid_gate = None if gate is None else torch.nn.Parameter(gate)
         if self._learned is None:
             self.coefficients = None
             return
@@ -184,6 +198,8 @@ class Attention(torch.nn.Module):
         with torch.no_grad():
             if self.score_scale is not None:
                 self.score_scale.fill_(1 / math.sqrt(self.head_dim))
+            if self.hybrid_gate is not None:
+                self.hybrid_gate.fill_(1)
             if self.coefficients is not None:
                 known = functional.activation(self._activation).coefficients
                 self.coefficients.copy_(torch.tensor(known, dtype=torch.float64))
@@ -201,6 +217,12 @@ class Attention(torch.nn.Module):
             raise ValueError(
                 f"[{_OP}] the coefficients of {self._activation} are learned: "
                 f"it cannot become {formula}"
+            )
+        if self.window > 0 and (formula == "softmax") != (self.hybrid_gate is None):
+            raise ValueError(
+                f"[{_OP}] {self._activation} with window {self.window} cannot become "
+                f"{formula}: softmax stands alone in the window, the others have a "
+                "hybrid_gate"
             )
         self._activation = formula
 
@@ -240,7 +262,10 @@ class Attention(torch.nn.Module):
         return_norms: bool,
     ) -> Any:
         q, k, v = self._project(x, context)
-        if self.center_values:
+        own, slides = v, self.window > 0 and self.hybrid_gate is None
+        # Rows of softmax sum to 1: there is nothing to centre in a window.
+        centers = self.center_values and not slides
+        if centers:
             v, uncenter = centered(v, attn_mask, self.causal)
         scores = {
             "scale": None if self.score_scale is None else 1.0,
@@ -258,14 +283,31 @@ class Attention(torch.nn.Module):
             self.causal,
             activation=self.activation,
             return_norms=return_norms,
+            window_size=self._window_size() if slides else functional.NO_WINDOW,
             **scores,
         )
         o, norms = result if return_norms else (result, None)
-        if self.center_values:
+        if centers:
             o = uncenter(o)
+        if self.hybrid_gate is not None:
+            near = functional.attention(
+                q,
+                k,
+                own,
+                attn_mask,
+                self.dropout if self.training else 0.0,
+                self.causal,
+                scale=scores["scale"],
+                enable_gqa=True,
+                window_size=self._window_size(),
+            )
+            o = near + (self.hybrid_gate[:, None, None] * o).to(near.dtype)
         y = self._project_out(x, o)
         y = F.dropout(y, self.projection_dropout, self.training)
         return (y, norms) if return_norms else y
+
+    def _window_size(self) -> functional.WindowSize:
+        return (self.window - 1, 0) if self.causal else (self.window, self.window)
 
     def _project_out(self, x: Tensor, o: Tensor) -> Tensor:
         """o [B, H, N, D], of the rows x -> [B, N, C]."""
@@ -297,6 +339,7 @@ class Attention(torch.nn.Module):
                 causal=self.causal,
                 rotary=self.rotary is not None,
                 short_conv=self.short_conv is not None,
+                window=self.window > 0,
             )
             two = [sizes[0], sizes[1] + sizes[2]]
             weights = weight.split(two)

@@ -62,6 +62,12 @@ def check_short_conv(
         )
 
 
+def check_window(window: int) -> None:
+    """ValueError unless it is a number of rows, or 0."""
+    if window < 0:
+        raise ValueError(f"[Attention] window {window} < 0")
+
+
 def coefficient_kind(learned: Union[bool, str]) -> Optional[str]:
     """None, "shared" or "head"; ValueError for anything else."""
     if learned is True:

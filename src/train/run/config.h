@@ -76,6 +76,7 @@ struct ModelConfig {
   bool output_gate = false;
   bool center_values = false;
   std::int64_t short_conv = 0;  // width; 0: none
+  std::int64_t window = 0;      // rows that softmax sees; 0: all
   double layer_scale = 0;       // 0: none
   std::string initialisation = "vit";
   // matched, plain; and for matched, what share of softmax's norm.

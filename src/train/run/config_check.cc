@@ -51,6 +51,7 @@ class Checker {
   void check_stream(const Config& defaults);
   void check_augmentation();
   void check_norm_clamp();
+  void check_window();
   void check_distillation();
 
   const Config& config_;
@@ -295,6 +296,30 @@ void Checker::check_norm_clamp() {
   }
 }
 
+void Checker::check_window() {
+  const ModelConfig& m = config_.model;
+  if (m.window == 0) return;
+  const bool generated = task_->kind == kListOps;
+  const std::int64_t tokens =
+      generated ? config_.task.max_length : config_.task.context;
+  if (m.window > tokens) {
+    refuse("model", "window",
+           " {} is longer than the text, task.{} {}: leave it out", m.window,
+           generated ? "max_length" : "context", tokens);
+  }
+  if (m.norm_clamp != "none") {
+    refuse("model", "norm_clamp", " is {}, but model.window is {}",
+           m.norm_clamp, m.window);
+  }
+  if (task_->kind != kTexts && m.pooling == "class" &&
+      m.activation == "softmax") {
+    refuse("model", "window",
+           " is {}, in which a class token would see the first rows alone: "
+           "model.pooling must be mean for softmax",
+           m.window);
+  }
+}
+
 void Checker::check_distillation() {
   const TrainConfig& train = config_.train;
   const TrainConfig unchosen;
@@ -341,6 +366,7 @@ std::vector<BadValue> Checker::run() {
   for (BadValue& bad : nystrom_problems(config_)) {
     bad_.push_back(std::move(bad));
   }
+  check_window();
   if (task_->kind == kImages) check_distillation();
   return bad_;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOfAllKeys[] = {
     "kv_heads",      "positions",   "qk_norm",    "learned_scale",
     "output_norm",   "output_gate", "short_conv", "learned_coefficients",
-    "center_values", "norm_clamp"};
+    "center_values", "norm_clamp",  "window"};
 
 bool is_of_all_keys(std::string_view key) {
   return std::find(std::begin(kOfAllKeys), std::end(kOfAllKeys), key) !=

@@ -216,6 +216,35 @@ TEST(ConfigAgreement, ShortConvolution) {
   EXPECT_EQ(refusal("listops", {"model.short_conv=2"}), "");
 }
 
+TEST(ConfigAgreement, Window) {
+  EXPECT_EQ(refusal("sotu", {"model.window=256"}), "");
+  EXPECT_EQ(refusal("sotu", {"model.window=257"}),
+            "[config] --set: model.window 257 is longer than the text, "
+            "task.context 256: leave it out");
+  EXPECT_EQ(refusal("imdb", {"model.window=1024"}), "");
+  EXPECT_EQ(refusal("imdb", {"model.window=1025"}),
+            "[config] --set: model.window 1025 is longer than the text, "
+            "task.context 1024: leave it out");
+  EXPECT_EQ(refusal("listops", {"model.window=2001", "task.max_length=2000"}),
+            "[config] --set: model.window 2001 is longer than the text, "
+            "task.max_length 2000: leave it out");
+  EXPECT_NE(refusal("mnist", {"model.window=8"})
+                .find("model.window means nothing to the task mnist"),
+            std::string::npos);
+  EXPECT_EQ(refusal("sotu", {"model.window=-1"}),
+            "[config] --set: model.window is -1, must be from 0 to 1048576");
+  EXPECT_EQ(refusal("listops", {"model.window=8", "model.pooling=class",
+                                "model.activation=softmax"}),
+            "[config] --set: model.window is 8, in which a class token would "
+            "see the first rows alone: model.pooling must be mean for softmax");
+  EXPECT_EQ(refusal("listops", {"model.window=8", "model.pooling=class",
+                                "model.activation=x^2/N"}),
+            "");
+  EXPECT_EQ(refusal("listops", {"model.window=8", "model.norm_clamp=penalty"}),
+            "[config] --set: model.norm_clamp is penalty, but model.window is "
+            "8");
+}
+
 TEST(ConfigAgreement, ImageAndPatch) {
   EXPECT_EQ(refusal("mnist", {"model.patch=8"}),
             "[config] --set: model.patch 8 does not divide the 28 pixels of "

@@ -136,7 +136,7 @@ TEST(ConfigProblems, AllAreToldAtOnce) {
             "landmark_inverse, landmark_scaling, dim, depth, heads, kv_heads, "
             "mlp, patch, pooling, "
             "positions, norm, qk_norm, learned_scale, learned_coefficients, "
-            "output_norm, output_gate, center_values, short_conv, "
+            "output_norm, output_gate, center_values, short_conv, window, "
             "layer_scale, initialisation, start, start_factor, qk_gain, "
             "norm_clamp, norm_factor, dropout, "
             "attention_dropout, "
