@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -248,6 +249,71 @@ Comparison block_comparison(const std::string& activation,
   return comparison;
 }
 
+// Softmax of the last keys alone: against the same without a window, which is
+// what a long text would cost, or against libtorch with the window as a matrix.
+struct SlidingWindow {
+  std::int64_t tokens, keys;
+  Pass pass;
+  bool against_matrix;
+};
+
+Attend sliding(const Window& window) {
+  return [options = AttentionOptions().causal(true).window(window)](
+             const Inputs& in) { return attention(in.q, in.k, in.v, options); };
+}
+
+torch::Tensor eager_band(const Inputs& in) {
+  return torch::matmul(torch::softmax(eager_scores(in) + in.windows.added, -1),
+                       in.v);
+}
+
+// [N, N]: 0 for the last `keys` keys of a row, -inf for the others.
+torch::Tensor band(std::int64_t tokens, std::int64_t keys) {
+  const auto seen =
+      torch::ones({tokens, tokens}, torch::kBool).tril().triu(1 - keys);
+  return torch::zeros({tokens, tokens})
+      .masked_fill(~seen, -std::numeric_limits<double>::infinity());
+}
+
+Comparison window_comparison(const SlidingWindow& c) {
+  const bool forward = c.pass == Pass::kForward;
+  const Shape shape{1, 4, c.tokens, 64};
+  Comparison comparison;
+  comparison.name = fmt::format("{} causal softmax {}, window of {} keys",
+                                forward ? "forward" : "forward and backward",
+                                label_of(shape), c.keys);
+  comparison.baseline_name = c.against_matrix ? "eager, the window as a matrix"
+                                              : "ours without a window";
+  comparison.effort =
+      static_cast<double>(shape.h * c.tokens * c.tokens) * (forward ? 1 : 3);
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    const auto in = std::make_shared<Inputs>(draw(shape, seed));
+    const Attend ours = sliding({c.keys - 1, 0});
+    const Attend theirs =
+        c.against_matrix ? Attend(eager_band) : sliding(Window{});
+    if (c.against_matrix) in->windows.added = band(c.tokens, c.keys);
+    // Without a window the first rows see the same keys, and they alone.
+    const auto rows = c.against_matrix ? c.tokens : c.keys;
+    check_equal(comparison.name, ours(*in).narrow(2, 0, rows),
+                theirs(*in).narrow(2, 0, rows));
+    const auto call = forward ? forward_call : training_call;
+    return {call(ours, in), call(theirs, in)};
+  };
+  return comparison;
+}
+
+std::vector<Comparison> window_comparisons() {
+  std::vector<Comparison> rows;
+  for (const std::int64_t keys : {64, 256}) {
+    for (const Pass pass : {Pass::kForward, Pass::kTraining}) {
+      rows.push_back(window_comparison({4096, keys, pass, true}));
+      for (const std::int64_t tokens : {4096, 16384})
+        rows.push_back(window_comparison({tokens, keys, pass, false}));
+    }
+  }
+  return rows;
+}
+
 Comparison memory_comparison(const Pair& pair, const Shape& shape,
                              double goal) {
   Comparison comparison =
@@ -313,6 +379,8 @@ std::vector<Comparison> torch_comparisons(bool quick) {
     }
   }
   comparisons.insert(comparisons.end(), rest.begin(), rest.end());
+  for (const Comparison& comparison : window_comparisons())
+    comparisons.push_back(comparison);
   return comparisons;
 }
 
