@@ -94,8 +94,14 @@ class DecodeState:
         new._state = state
         return new
 
-    def step(self, query: Tensor, key: Tensor, value: Tensor, counts: Counts = None
-             ) -> Tensor:
+    def step(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        counts: Counts = None,
+        log_decay: Optional[Tensor] = None,
+    ) -> Tensor:
         """Reads tokens and returns [B, H, T, E].
 
         Token t sees what was read before and tokens 0 to t of this call. A prompt
@@ -107,12 +113,20 @@ class DecodeState:
             value: [B, G, T, E].
             counts: how many of the T tokens belong to each text; default: all. Rows
                 behind them are zeros.
+            log_decay: [B, G, T], where a size of 1 is repeated, as polyattn.attention
+                has it: the tokens fade what was read before them.
         """
-        return self._state.step(query, key, value, _counts(counts))
+        return self._state.step(query, key, value, _counts(counts), log_decay)
 
-    def append(self, key: Tensor, value: Tensor, counts: Counts = None) -> None:
+    def append(
+        self,
+        key: Tensor,
+        value: Tensor,
+        counts: Counts = None,
+        log_decay: Optional[Tensor] = None,
+    ) -> None:
         """Reads tokens of which no result is wanted: as step, without queries."""
-        self._state.append(key, value, _counts(counts))
+        self._state.append(key, value, _counts(counts), log_decay)
 
     @property
     def lengths(self) -> List[int]:

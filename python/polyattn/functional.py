@@ -73,6 +73,7 @@ def attention(
     bias: Optional[Tensor] = ...,
     return_norms: Literal[False] = ...,
     window_size: WindowSize = ...,
+    log_decay: Optional[Tensor] = ...,
 ) -> Tensor: ...
 
 
@@ -94,6 +95,7 @@ def attention(
     bias: Optional[Tensor] = ...,
     return_norms: Literal[True],
     window_size: WindowSize = ...,
+    log_decay: Optional[Tensor] = ...,
 ) -> Tuple[Tensor, AttentionNorms]: ...
 
 
@@ -115,6 +117,7 @@ def attention(
     bias: Optional[Tensor] = ...,
     return_norms: bool,
     window_size: WindowSize = ...,
+    log_decay: Optional[Tensor] = ...,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]: ...
 
 
@@ -135,6 +138,7 @@ def attention(
     bias: Optional[Tensor] = None,
     return_norms: bool = False,
     window_size: WindowSize = NO_WINDOW,
+    log_decay: Optional[Tensor] = None,
 ) -> Union[Tensor, Tuple[Tensor, AttentionNorms]]:
     """Attention whose weights are any formula of the scores.
 
@@ -171,6 +175,12 @@ def attention(
             than `left` keys before the one at its own position and `right`
             behind it; -1 is no limit. Takes time in proportion to N, for any
             activation. Causality limits the right side to 0.
+        log_decay: broadcast to [..., G, M], for a polynomial under causality: the
+            logarithms, none above 0, of the factors by which each key fades all
+            weights of keys before it. [G, 1] is a number for each key head, -inf
+            a reset. N is the sum of the squared fades then. May want a gradient.
+            Under torch.compile and torch.func it goes by the definition, which
+            takes memory in proportion to N M.
 
     Returns:
         [..., H, N, E], and the norms if they were asked for.
@@ -182,6 +192,7 @@ def attention(
         attn_mask=attn_mask,
         coefficients=coefficients,
         bias=bias,
+        log_decay=log_decay,
     )
     check_type("attention", "activation", activation, str)
     check_type("attention", "causal_alignment", causal_alignment, str)
@@ -194,7 +205,8 @@ def attention(
     op = ops.attention_with_norms if return_norms else ops.attention
     try:
         under_sum = coefficients if "sum" in activation else None
-        if _is_watched(query, float(dropout_p), attn_mask, bias, under_sum):
+        watched = _is_watched(query, float(dropout_p), attn_mask, bias, under_sum)
+        if watched and log_decay is None:
             options = (
                 is_causal,
                 scale,
@@ -228,6 +240,7 @@ def attention(
                 path=path,
                 bias=bias,
                 window_size=window_size,
+                log_decay=log_decay,
             )
     except RuntimeError:
         check_path("attention", path, causal_alignment)

@@ -200,6 +200,51 @@ void set_window(const Window& window, Call& call) {
                         limit("right", window.right)};
 }
 
+// What goes together with decay.
+void check_decay(const Call& call) {
+  const AttentionConfig& config = call.config;
+  const bool polynomial = config.activation.kind == ActivationKind::kPolynomial;
+  TORCH_CHECK(polynomial, "[attention] log_decay is for polynomials, and ",
+              config.activation.to_string(), " is none");
+  TORCH_CHECK(config.causal != Causal::kNone,
+              "[attention] log_decay without causality");
+  TORCH_CHECK(!call.bias.defined(), "[attention] log_decay together with a ",
+              "bias or a mask of numbers");
+  TORCH_CHECK(!call.mask.defined() || call.mask.size(2) == 1,
+              "[attention] log_decay together with a mask of size ",
+              call.mask.sizes(), ", which may differ from row to row");
+  TORCH_CHECK(call.dropout == 0, "[attention] log_decay together with ",
+              "dropout_p ", call.dropout);
+  TORCH_CHECK(config.window == Window{}, "[attention] log_decay together with ",
+              "window_size ", config.window.left, ", ", config.window.right);
+  TORCH_CHECK(config.path != Path::kDense,
+              "[attention] log_decay has no dense path: path is 'dense'");
+}
+
+void set_decay(const at::Tensor& decay, Call& call) {
+  TORCH_CHECK(at::isFloatingType(decay.scalar_type()),
+              "[attention] log_decay has type ", decay.scalar_type(),
+              ", which is not floating point");
+  Sizes full = call.leading;
+  if (!full.empty()) full.pop_back();
+  const std::size_t batch = full.size();
+  full.insert(full.end(), {call.k.size(1), call.k.size(2)});
+  check_extra("log_decay", decay, call.q, full);
+  at::Tensor t = decay;
+  while (t.dim() < static_cast<std::int64_t>(full.size())) t = t.unsqueeze(0);
+  const std::int64_t heads = t.size(-2), rows = t.size(-1);
+  std::int64_t examples = 1;
+  if (t.numel() != heads * rows) {  // else they are shared by all examples
+    Sizes own(full.begin(), full.end() - 2);
+    examples = product(own);
+    own.insert(own.end(), {heads, rows});
+    t = t.expand(own);
+  }
+  TORCH_CHECK(batch == 0 || t.dim() >= 2, "[attention] log_decay is a number");
+  call.log_decay = t.reshape({examples, heads, rows, 1});
+  check_decay(call);
+}
+
 void set_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  bool gqa, Call& call) {
   check_tensor("query", q, q);
@@ -281,7 +326,8 @@ AttentionOptions options_of(
     bool is_causal, c10::optional<double> scale, bool enable_gqa,
     c10::string_view activation, const c10::optional<at::Tensor>& coefficients,
     c10::string_view causal_alignment, c10::string_view path,
-    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size) {
+    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size,
+    const c10::optional<at::Tensor>& log_decay) {
   return AttentionOptions()
       .activation({activation.data(), activation.size()})
       .mask(attn_mask)
@@ -292,7 +338,8 @@ AttentionOptions options_of(
       .coefficients(coefficients)
       .path(path_of(path))
       .bias(bias)
-      .window(window_of(window_size));
+      .window(window_of(window_size))
+      .log_decay(log_decay);
 }
 
 Window window_of(at::IntArrayRef window_size) {
@@ -333,6 +380,8 @@ Call make_call(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     call.coefficients = *options.coefficients();
     check_coefficients(call);
   }
+  if (options.log_decay() && options.log_decay()->defined())
+    set_decay(*options.log_decay(), call);
   return call;
 }
 

@@ -33,7 +33,8 @@ bool wants_gradient(const at::Tensor& t) {
 // is more than the fused backward knows.
 bool knows_tangents(const Call& call) {
   const bool gradient = wants_gradient(call.q) || wants_gradient(call.k) ||
-                        wants_gradient(call.v) || wants_gradient(call.bias);
+                        wants_gradient(call.v) || wants_gradient(call.bias) ||
+                        wants_gradient(call.log_decay);
   return !gradient && !split_tangents(call).cotangents[kCoefficients].defined();
 }
 
@@ -44,7 +45,9 @@ bool is_fused(const Call& call) {
                      type == at::kBFloat16 || type == at::kHalf;
   const bool here = call.q.is_cpu() || call.q.is_meta();
   const bool linear = call.config.activation.divisor != Divisor::kSum;
-  const bool plain_alone = call.dropout > 0 || wants_gradient(call.bias);
+  const bool decays = call.log_decay.defined() && !call.q.is_meta();
+  const bool plain_alone =
+      call.dropout > 0 || wants_gradient(call.bias) || decays;
   const bool dense = call.dropout == 0 || call.config.path != Path::kLinear;
   return known && here && dense && (!plain_alone || is_plain(call)) &&
          (linear || !wants_gradient(call.coefficients)) &&
@@ -65,6 +68,7 @@ Call with_seed(Call call) {
 // In torch ops. The kernels' device and types have a planner for what is left
 // to choose; elsewhere linear time is taken where it is clearly less.
 at::Tensor composed(const Call& call) {
+  if (call.log_decay.defined()) return composed_attention(call);
   const Path path = call.config.path;
   const bool elsewhere = !call.q.is_cpu() && !call.q.is_meta();
   if (elsewhere) {
@@ -100,11 +104,13 @@ Call call_of(const at::Tensor& query, const at::Tensor& key,
              bool enable_gqa, c10::string_view activation,
              const OptionalTensor& coefficients,
              c10::string_view causal_alignment, c10::string_view path,
-             const OptionalTensor& bias, at::IntArrayRef window_size) {
+             const OptionalTensor& bias, at::IntArrayRef window_size,
+             const OptionalTensor& log_decay) {
   return make_call(
       query, key, value,
       options_of(attn_mask, dropout_p, is_causal, scale, enable_gqa, activation,
-                 coefficients, causal_alignment, path, bias, window_size));
+                 coefficients, causal_alignment, path, bias, window_size,
+                 log_decay));
 }
 
 template <typename... Arguments>
@@ -140,7 +146,8 @@ using WithArguments =
     Apply<const at::Tensor&, const at::Tensor&, const at::Tensor&,
           const OptionalTensor&, double, bool, c10::optional<double>, bool,
           c10::string_view, const OptionalTensor&, c10::string_view,
-          c10::string_view, const OptionalTensor&, at::IntArrayRef>;
+          c10::string_view, const OptionalTensor&, at::IntArrayRef,
+          const OptionalTensor&>;
 
 template <typename... Arguments>
 struct AttentionOps {
@@ -176,7 +183,8 @@ auto call_op(const c10::TypedOperatorHandle<Function>& op, const at::Tensor& q,
   return op.call(q, k, v, o.mask(), o.dropout(), is_causal, o.scale(), o.gqa(),
                  o.activation(), o.coefficients(),
                  o.causal() == Causal::kLast ? "lower_right" : "upper_left",
-                 name_of(o.path()), o.bias(), window_size_of(o.window()));
+                 name_of(o.path()), o.bias(), window_size_of(o.window()),
+                 o.log_decay());
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ using OptionalTensor = c10::optional<at::Tensor>;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// d_o -> those of dq, dk, dv, d_coefficients and d_bias that are wanted, as a
-// function of d_o and the inputs.
+// d_o -> those of FusedGradients that are wanted, as a function of d_o and the
+// inputs.
 class FusedBackward : public torch::autograd::Function<FusedBackward> {
  public:
   // The tensors of the call are arguments too, because torch looks for those
@@ -27,6 +27,7 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
                                const OptionalTensor& /*mask*/,
                                const OptionalTensor& /*bias*/,
                                const OptionalTensor& /*coefficients*/,
+                               const OptionalTensor& /*log_decay*/,
                                const Call& call, const FusedOutputs& outputs,
                                Wanted wanted) {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -58,7 +59,7 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
       any = any || outer[i].defined();
     }
     if (!any) return variable_list(kArguments);
-    // In the order of forward's arguments: d_o, the six tensors, the rest.
+    // In the order of forward's arguments: d_o, the seven tensors, the rest.
     variable_list result =
         double_gradients({restore(ctx, saved), saved[kCallTensors],
                           saved[kCallTensors + 1], cotangents});
@@ -67,7 +68,7 @@ class FusedBackward : public torch::autograd::Function<FusedBackward> {
   }
 
  private:
-  static constexpr std::size_t kArguments = 10;
+  static constexpr std::size_t kArguments = 11;
 };
 
 class FusedForward : public torch::autograd::Function<FusedForward> {
@@ -77,6 +78,7 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
                                const OptionalTensor& /*mask*/,
                                const OptionalTensor& /*bias*/,
                                const OptionalTensor& /*coefficients*/,
+                               const OptionalTensor& /*log_decay*/,
                                const Call& call, bool norms) {
     const at::AutoDispatchBelowADInplaceOrView below;
     const FusedResults results = fused_forward(call, norms);
@@ -97,14 +99,21 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
     const OptionalTensor mask = if_defined(call.mask);
     const OptionalTensor bias = if_defined(call.bias);
     const OptionalTensor coefficients = if_defined(call.coefficients);
+    const OptionalTensor log_decay = if_defined(call.log_decay);
     const std::size_t bias_place = mask ? kBias : kBias - 1;
-    const std::size_t last_place = bias ? bias_place + 1 : bias_place;
-    const Wanted wanted = {ctx->needs_input_grad(kQ), ctx->needs_input_grad(kK),
-                           ctx->needs_input_grad(kV),
-                           coefficients && ctx->needs_input_grad(last_place),
-                           bias && ctx->needs_input_grad(bias_place)};
+    const std::size_t coefficient_place = bias ? bias_place + 1 : bias_place;
+    const std::size_t last_place =
+        coefficients ? coefficient_place + 1 : coefficient_place;
+    const Wanted wanted = {
+        ctx->needs_input_grad(kQ),
+        ctx->needs_input_grad(kK),
+        ctx->needs_input_grad(kV),
+        coefficients && ctx->needs_input_grad(coefficient_place),
+        bias && ctx->needs_input_grad(bias_place),
+        log_decay && ctx->needs_input_grad(last_place)};
     const variable_list gradients = FusedBackward::apply(
-        outer[0], call.q, call.k, call.v, mask, bias, coefficients, call,
+        outer[0], call.q, call.k, call.v, mask, bias, coefficients, log_decay,
+        call,
         FusedOutputs{outer[0], saved[kCallTensors], saved[kCallTensors + 1]},
         wanted);
     variable_list result(kCallTensors + 2);
@@ -119,7 +128,7 @@ class FusedForward : public torch::autograd::Function<FusedForward> {
 FusedResults differentiable_forward(const Call& call, bool norms) {
   const variable_list results = FusedForward::apply(
       call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
-      if_defined(call.coefficients), call, norms);
+      if_defined(call.coefficients), if_defined(call.log_decay), call, norms);
   return {results[0], results[1], results[2]};
 }
 

@@ -70,6 +70,7 @@ Call stand_ins(const SecondCall& second, bool connected, variable_list& saved) {
   call.q = saved[kQ], call.k = saved[kK], call.v = saved[kV];
   call.mask = saved[kMask], call.bias = saved[kBias];
   call.coefficients = saved[kCoefficients];
+  call.log_decay = saved[kLogDecay];
   return call;
 }
 
@@ -165,12 +166,13 @@ variable_list composed(const SecondCall& second,
   return composed_second(call, saved, by, connected);
 }
 
-// The kernel knows no derivatives by coefficients.
+// The kernel knows no derivatives by coefficients, and no decay.
 bool has_kernel(const SecondCall& second) {
   const at::Tensor& c = second.call.coefficients;
   return second.rows.defined() && is_plain(second) &&
          !second.cotangents[kCoefficients].defined() &&
-         !(c.defined() && c.requires_grad());
+         !(c.defined() && c.requires_grad()) &&
+         !second.call.log_decay.defined();
 }
 
 }  // namespace

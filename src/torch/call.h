@@ -21,6 +21,7 @@ struct Call {
   at::Tensor mask = {};          // bool
   at::Tensor bias = {};          // floating point
   at::Tensor coefficients = {};  // [P + 1], [H, P + 1] or undefined
+  at::Tensor log_decay = {};     // [B or 1, G or 1, M or 1, 1] or undefined
   // With a scale. Its dropout is what has been drawn, for the kernels.
   AttentionConfig config = {};
   double dropout = 0;                      // asked for, and not yet drawn
@@ -35,7 +36,8 @@ AttentionOptions options_of(
     bool is_causal, c10::optional<double> scale, bool enable_gqa,
     c10::string_view activation, const c10::optional<at::Tensor>& coefficients,
     c10::string_view causal_alignment, c10::string_view path,
-    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size);
+    const c10::optional<at::Tensor>& bias, at::IntArrayRef window_size,
+    const c10::optional<at::Tensor>& log_decay = c10::nullopt);
 
 // The two numbers of it; {-1, -1} is the whole sequence.
 Window window_of(at::IntArrayRef window_size);

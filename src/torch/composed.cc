@@ -37,11 +37,41 @@ struct Scores {
   at::Tensor s;        // [B, H, N, M]; zero where not visible
   at::Tensor visible;  // undefined if everything
   at::Tensor n;        // keys that the row sees, [.., .., N or 1, 1]
+  at::Tensor fade;     // of decay, zero where not visible; or undefined
 
+  at::Tensor faded(const at::Tensor& t) const {
+    return fade.defined() ? t * fade : t;
+  }
   at::Tensor zero_hidden(const at::Tensor& t) const {
     return visible.defined() ? t.masked_fill(visible.logical_not(), 0) : t;
   }
 };
+
+// fade_ij [B or 1, H or 1, N, M] of attention.h, by differences of the sums of
+// the logarithms. In double exp(-1000) is 0, as exp(-inf) is, and so is the
+// gradient of what was clamped.
+at::Tensor fades_of(const Call& call, const at::Tensor& visible) {
+  const std::int64_t n = call.q.size(2), m = call.k.size(2);
+  const std::int64_t heads = call.q.size(1);
+  at::Tensor logs = call.log_decay.to(at::kDouble).clamp_min(-1000);
+  logs = logs.expand({-1, -1, m, 1}).transpose(2, 3);
+  if (logs.size(1) > 1 && logs.size(1) != heads)
+    logs = logs.repeat_interleave(heads / logs.size(1), 1);
+  if (call.mask.defined()) {
+    // A removed key is gone with its factor.
+    const at::Tensor mask = for_each_example(call.mask, call.q.size(0));
+    logs = at::where(mask, logs, at::zeros({}, logs.options()));
+  }
+  if (m == 0) return at::zeros({1, 1, n, 0}, logs.options());
+  const at::Tensor sums = logs.cumsum(3);
+  const std::int64_t own = call.config.causal == Causal::kLast ? m - n : 0;
+  const at::Tensor last =
+      at::arange(n, call.q.options().dtype(at::kLong)).add(own).clamp(0, m - 1);
+  const at::Tensor hidden = visible.logical_not();
+  const at::Tensor difference =
+      sums.index_select(3, last).transpose(2, 3) - sums;
+  return difference.masked_fill(hidden, 0).exp().masked_fill(hidden, 0);
+}
 
 Scores scores_of(const Call& call) {
   const std::int64_t heads = call.q.size(1), m = call.k.size(2);
@@ -62,6 +92,10 @@ Scores scores_of(const Call& call) {
     scores.n = at::full({1, 1, 1, 1}, static_cast<double>(m), s.options());
   }
   scores.s = scores.zero_hidden(s);
+  if (!call.log_decay.defined()) return scores;
+  const at::Tensor fade = fades_of(call, scores.visible);
+  scores.fade = fade.to(s.scalar_type());
+  scores.n = fade.square().sum(3, true).to(s.scalar_type());
   return scores;
 }
 
@@ -122,7 +156,8 @@ at::Tensor raw_weights(const Call& call, const Scores& scores) {
     case ActivationKind::kSoftmax:
       return scores.zero_hidden(shifted_exp(scores));
     case ActivationKind::kPolynomial:
-      return scores.zero_hidden(polynomial(call, scores.s, false));
+      return scores.faded(
+          scores.zero_hidden(polynomial(call, scores.s, false)));
     case ActivationKind::kSigmoid:
       return scores.zero_hidden(sigmoid_of(call, scores) * a.gain);
     case ActivationKind::kRelu:
@@ -138,7 +173,7 @@ at::Tensor raw_derivatives(const Call& call, const Scores& scores) {
     case ActivationKind::kSoftmax:
       return scores.zero_hidden(shifted_exp(scores));
     case ActivationKind::kPolynomial:
-      return scores.zero_hidden(polynomial(call, scores.s, true));
+      return scores.faded(scores.zero_hidden(polynomial(call, scores.s, true)));
     case ActivationKind::kSigmoid: {
       const at::Tensor w = sigmoid_of(call, scores);
       return scores.zero_hidden(w * (1 - w) * a.gain);

@@ -29,7 +29,8 @@ class DecodeHolder : public torch::CustomClassHolder {
   explicit DecodeHolder(DecodeState state) : state_(std::move(state)) {}
 
   at::Tensor step(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const OptionalCounts& counts) {
+                  const OptionalCounts& counts,
+                  const c10::optional<at::Tensor>& log_decay) {
     check("query", q, state_.shape().heads, state_.shape().d);
     check("key", k, state_.shape().kv_heads, state_.shape().d);
     check("value", v, state_.shape().kv_heads, state_.shape().e);
@@ -42,22 +43,23 @@ class DecodeHolder : public torch::CustomClassHolder {
                      rows_v = with_dense_rows(v);
     with_torch_errors([&] {
       TorchParallel parallel;
-      state_.step(
-          {view_of(rows_q), view_of(rows_k), view_of(rows_v), span_of(counts)},
-          view_of(o), parallel);
+      state_.step({view_of(rows_q), view_of(rows_k), view_of(rows_v),
+                   span_of(counts), decay_of(log_decay)},
+                  view_of(o), parallel);
     });
     return o;
   }
 
   void append(const at::Tensor& k, const at::Tensor& v,
-              const OptionalCounts& counts) {
+              const OptionalCounts& counts,
+              const c10::optional<at::Tensor>& log_decay) {
     check("key", k, state_.shape().kv_heads, state_.shape().d);
     check("value", v, state_.shape().kv_heads, state_.shape().e);
     const at::Tensor rows_k = with_dense_rows(k), rows_v = with_dense_rows(v);
     with_torch_errors([&] {
       TorchParallel parallel;
-      state_.append(view_of(rows_k), view_of(rows_v), span_of(counts),
-                    parallel);
+      state_.append(view_of(rows_k), view_of(rows_v), span_of(counts), parallel,
+                    decay_of(log_decay));
     });
   }
 
@@ -100,6 +102,19 @@ class DecodeHolder : public torch::CustomClassHolder {
   static std::span<const std::int64_t> span_of(const OptionalCounts& counts) {
     if (!counts) return {};
     return {counts->data(), counts->size()};
+  }
+
+  // [B, G, T] as the core has it; sizes of 1 are repeated, and missing ones.
+  static std::optional<ConstTensor> decay_of(
+      const c10::optional<at::Tensor>& log_decay) {
+    if (!log_decay || !log_decay->defined()) return {};
+    at::Tensor t = *log_decay;
+    TORCH_CHECK(at::isFloatingType(t.scalar_type()) && t.dim() <= 3,
+                "[DecodeState] log_decay of type ", t.scalar_type(),
+                " and size ", t.sizes(), " is not floating point [batch, ",
+                "key heads, tokens]");
+    while (t.dim() < 3) t = t.unsqueeze(0);
+    return view_of(t.unsqueeze(3));
   }
 
   template <typename F>

@@ -33,34 +33,36 @@ template <Forward* forward>
 std::tuple<at::Tensor, at::Tensor, at::Tensor> forward_op(
     const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const OptionalTensor& mask, const OptionalTensor& bias,
-    const OptionalTensor& coefficients, c10::string_view activation,
-    double scale, std::int64_t causal, std::int64_t path, double dropout,
-    std::int64_t seed, at::IntArrayRef window_size, bool norms) {
-  const FusedResults results =
-      forward({q, k, v, mask.value_or(at::Tensor()),
-               bias.value_or(at::Tensor()), coefficients.value_or(at::Tensor()),
-               config_of(q, activation, scale, causal, path, dropout, seed,
-                         window_size)},
-              norms);
+    const OptionalTensor& coefficients, const OptionalTensor& log_decay,
+    c10::string_view activation, double scale, std::int64_t causal,
+    std::int64_t path, double dropout, std::int64_t seed,
+    at::IntArrayRef window_size, bool norms) {
+  const FusedResults results = forward(
+      {q, k, v, mask.value_or(at::Tensor()), bias.value_or(at::Tensor()),
+       coefficients.value_or(at::Tensor()), log_decay.value_or(at::Tensor()),
+       config_of(q, activation, scale, causal, path, dropout, seed,
+                 window_size)},
+      norms);
   return {results.o, results.rows, results.norms};
 }
 
 template <Backward* backward>
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor,
+           at::Tensor>
 backward_op(const at::Tensor& d_o, const at::Tensor& q, const at::Tensor& k,
             const at::Tensor& v, const OptionalTensor& mask,
             const OptionalTensor& bias, const OptionalTensor& coefficients,
-            const at::Tensor& o, const at::Tensor& rows,
-            c10::string_view activation, double scale, std::int64_t causal,
-            std::int64_t path, double dropout, std::int64_t seed,
-            at::IntArrayRef window_size, Wanted wanted) {
-  const auto [dq, dk, dv, dc, d_bias] = backward(
+            const OptionalTensor& log_decay, const at::Tensor& o,
+            const at::Tensor& rows, c10::string_view activation, double scale,
+            std::int64_t causal, std::int64_t path, double dropout,
+            std::int64_t seed, at::IntArrayRef window_size, Wanted wanted) {
+  const auto [dq, dk, dv, dc, d_bias, d_log_decay] = backward(
       {q, k, v, mask.value_or(at::Tensor()), bias.value_or(at::Tensor()),
-       coefficients.value_or(at::Tensor()),
+       coefficients.value_or(at::Tensor()), log_decay.value_or(at::Tensor()),
        config_of(q, activation, scale, causal, path, dropout, seed,
                  window_size)},
       {d_o, o, rows}, wanted);
-  return {dq, dk, dv, dc, d_bias};
+  return {dq, dk, dv, dc, d_bias, d_log_decay};
 }
 
 // The ops below the dispatcher know no packed batches: there _opaque_forward is
@@ -78,10 +80,11 @@ FusedResults dispatch_forward(const Call& call, bool norms) {
   const AttentionConfig& c = call.config;
   auto [o, rows, statistics] = op.call(
       call.q, call.k, call.v, if_defined(call.mask), if_defined(call.bias),
-      if_defined(call.coefficients), c.activation.to_string(), *c.scale,
-      static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
-      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed),
-      window_size_of(c.window), norms);
+      if_defined(call.coefficients), if_defined(call.log_decay),
+      c.activation.to_string(), *c.scale, static_cast<std::int64_t>(c.causal),
+      static_cast<std::int64_t>(c.path), c.dropout.p,
+      static_cast<std::int64_t>(c.dropout.seed), window_size_of(c.window),
+      norms);
   return {o, rows, statistics};
 }
 
@@ -91,14 +94,15 @@ FusedGradients dispatch_backward(const Call& call, const FusedOutputs& outputs,
   static const auto op = find_op<decltype(backward_op<backward_on_cpu>)>(
       "polyattn::_fused_backward");
   const AttentionConfig& c = call.config;
-  auto [dq, dk, dv, dc, d_bias] = op.call(
+  auto [dq, dk, dv, dc, d_bias, d_log_decay] = op.call(
       outputs.d_o, call.q, call.k, call.v, if_defined(call.mask),
-      if_defined(call.bias), if_defined(call.coefficients), outputs.o,
-      outputs.rows, c.activation.to_string(), *c.scale,
-      static_cast<std::int64_t>(c.causal), static_cast<std::int64_t>(c.path),
-      c.dropout.p, static_cast<std::int64_t>(c.dropout.seed),
-      window_size_of(c.window), wanted);
-  return {dq, dk, dv, dc, d_bias};
+      if_defined(call.bias), if_defined(call.coefficients),
+      if_defined(call.log_decay), outputs.o, outputs.rows,
+      c.activation.to_string(), *c.scale, static_cast<std::int64_t>(c.causal),
+      static_cast<std::int64_t>(c.path), c.dropout.p,
+      static_cast<std::int64_t>(c.dropout.seed), window_size_of(c.window),
+      wanted);
+  return {dq, dk, dv, dc, d_bias, d_log_decay};
 }
 
 // What the dispatcher would look at: the kinds of tensors, and the modes that
@@ -126,8 +130,8 @@ bool is_plain(const Call& call, c10::DispatchKeySet keys) {
 }
 
 c10::DispatchKeySet keys_of(const Call& call) {
-  return keys_among(
-      {call.q, call.k, call.v, call.mask, call.bias, call.coefficients});
+  return keys_among({call.q, call.k, call.v, call.mask, call.bias,
+                     call.coefficients, call.log_decay});
 }
 
 }  // namespace
@@ -150,9 +154,9 @@ FusedResults fused_forward(const Call& call, bool norms) {
 
 FusedGradients fused_backward(const Call& call, const FusedOutputs& outputs,
                               Wanted wanted) {
-  const c10::DispatchKeySet keys =
-      keys_among({call.q, call.k, call.v, call.mask, call.bias,
-                  call.coefficients, outputs.d_o, outputs.o, outputs.rows});
+  const c10::DispatchKeySet keys = keys_among(
+      {call.q, call.k, call.v, call.mask, call.bias, call.coefficients,
+       call.log_decay, outputs.d_o, outputs.o, outputs.rows});
   return is_plain(call, keys) ? backward_on_cpu(call, outputs, wanted)
                               : dispatch_backward(call, outputs, wanted);
 }

@@ -24,9 +24,10 @@ struct FusedOutputs {
   at::Tensor d_o, o, rows;
 };
 
-// Of q, k, v, the coefficients and the bias; undefined where not wanted.
-using FusedGradients = std::array<at::Tensor, 5>;
-using Wanted = std::array<bool, 5>;
+// Of q, k, v, the coefficients, the bias and log_decay; undefined where not
+// wanted.
+using FusedGradients = std::array<at::Tensor, 6>;
+using Wanted = std::array<bool, 6>;
 
 // The derivative of backward: polyattn/double_backward.h.
 struct SecondCall {

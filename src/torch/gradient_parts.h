@@ -28,6 +28,12 @@ class Gradient {
     return view_of(piece_);
   }
 
+  // Of log_decay, whose key heads serve a group, or which all share.
+  std::optional<Tensor> view_for_decay(const Part& part) {
+    const bool shared = total_.defined() && total_.size(1) == 1;
+    return shared ? view_for_bias(part) : view_for(part, part.group);
+  }
+
   // Of a bias, which all heads may share.
   std::optional<Tensor> view_for_bias(const Part& part) {
     if (!total_.defined()) return {};

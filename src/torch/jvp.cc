@@ -103,7 +103,8 @@ SecondCall split_tangents(const Call& call) {
   SecondCall second{.call = call, .cotangents = {}};
   Call& own = second.call;
   at::Tensor* const places[kCallTensors] = {
-      &own.q, &own.k, &own.v, &own.mask, &own.bias, &own.coefficients};
+      &own.q,        &own.k, &own.v, &own.mask, &own.bias, &own.coefficients,
+      &own.log_decay};
   for (at::Tensor* t : places) {
     second.cotangents.push_back(tangent_of(*t));
     if (second.cotangents.back().defined()) *t = t->_fw_primal(kLevel);

@@ -12,10 +12,15 @@ FusedGradients backward_shapes(const Call& call, const FusedOutputs&,
                                Wanted wanted) {
   const auto [dq, dk, dv] = empty_gradients({call.q, call.k, call.v},
                                             {wanted[0], wanted[1], wanted[2]});
-  return {dq, dk, dv,
+  return {dq,
+          dk,
+          dv,
           wanted[3] ? at::empty_like(call.coefficients) : at::Tensor(),
           wanted[4] ? at::empty(call.bias.sizes(), call.bias.options())
-                    : at::Tensor()};
+                    : at::Tensor(),
+          wanted[5]
+              ? at::empty(call.log_decay.sizes(), call.log_decay.options())
+              : at::Tensor()};
 }
 
 }  // namespace polyattn

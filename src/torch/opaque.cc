@@ -116,7 +116,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> opaque_backward(
   const FusedGradients gradients = backward_on_cpu(
       opaque.call,
       {opaque.to_four(d_output), opaque.to_four(output), rows.contiguous()},
-      {wanted[0], wanted[1], wanted[2], wanted[3], /*bias=*/false});
+      {wanted[0], wanted[1], wanted[2], wanted[3], /*bias=*/false,
+       /*log_decay=*/false});
   const at::Tensor none = at::empty({0}, q.options());
   const auto finish = [&](std::size_t i, const at::Tensor& t) {
     return wanted[i] ? opaque.to_user(gradients[i], t.sizes()) : none;

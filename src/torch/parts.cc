@@ -34,6 +34,13 @@ at::Tensor own_heads(const at::Tensor& t, std::int64_t first,
   return !t.defined() || t.size(1) == 1 ? t : t.narrow(1, first, count);
 }
 
+// Of log_decay.
+at::Tensor key_heads_of(const at::Tensor& t, std::int64_t first,
+                        std::int64_t count, std::int64_t group) {
+  if (!t.defined() || t.size(1) == 1) return t;
+  return heads_of(t, first, count, group);
+}
+
 Activation with_coefficients(Activation activation, const at::Tensor& c) {
   const at::Tensor values = c.to(at::kDouble).contiguous();
   activation.degree = static_cast<int>(values.numel()) - 1;
@@ -71,6 +78,7 @@ AttentionInputs Part::inputs() const {
                      .q_offsets = call.q_offsets,
                      .k_offsets = call.k_offsets};
   if (call.bias.defined()) in.bias = view_of(call.bias);
+  if (call.log_decay.defined()) in.log_decay = view_of(call.log_decay);
   if (const at::Tensor& mask = call.mask; mask.defined()) {
     in.mask = ConstMask{static_cast<const std::uint8_t*>(mask.data_ptr()),
                         extents(mask.sizes()), extents(mask.strides())};
@@ -97,6 +105,7 @@ std::vector<Part> parts_of(const Call& call) {
                .v = with_dense_rows(heads_of(call.v, h, count, group)),
                .mask = own_heads(call.mask, h, count),
                .bias = own_heads(call.bias, h, count),
+               .log_decay = key_heads_of(call.log_decay, h, count, group),
                .config = call.config,
                .q_offsets = call.q_offsets,
                .k_offsets = call.k_offsets},

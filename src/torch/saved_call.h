@@ -16,14 +16,16 @@ namespace polyattn {
 
 // Saved between forward and backward: the tensors first, in this order.
 inline constexpr std::size_t kQ = 0, kK = 1, kV = 2, kMask = 3, kBias = 4,
-                             kCoefficients = 5, kCallTensors = 6;
+                             kCoefficients = 5, kLogDecay = 6, kCallTensors = 7;
 
 // Those whose gradients FusedGradients has.
-inline constexpr std::array<std::size_t, 5> kPlaces = {kQ, kK, kV,
-                                                       kCoefficients, kBias};
+inline constexpr std::array<std::size_t, 6> kPlaces = {
+    kQ, kK, kV, kCoefficients, kBias, kLogDecay};
 
 inline torch::autograd::variable_list tensors_of(const Call& call) {
-  return {call.q, call.k, call.v, call.mask, call.bias, call.coefficients};
+  return {call.q,        call.k,    call.v,
+          call.mask,     call.bias, call.coefficients,
+          call.log_decay};
 }
 
 // The rest of a call, for the context of a function.
@@ -52,6 +54,7 @@ inline Call restore(torch::autograd::AutogradContext* ctx,
           .mask = tensors[kMask],
           .bias = tensors[kBias],
           .coefficients = tensors[kCoefficients],
+          .log_decay = tensors[kLogDecay],
           .config = saved.config,
           .q_offsets = saved.q_offsets,
           .k_offsets = saved.k_offsets};

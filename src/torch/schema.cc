@@ -7,14 +7,15 @@
 // what it does not have comes last. causal_alignment: "upper_left", or
 // "lower_right" (the last query is aligned with the last key). path: "auto",
 // "dense" or "linear", as Path of polyattn/attention.h. window_size: how many
-// keys a row sees before its own position and behind it, -1 for all.
+// keys a row sees before its own position and behind it, -1 for all. log_decay:
+// of all key heads and keys, or broadcast to them.
 #define POLYATTN_ATTENTION_ARGUMENTS                                  \
   "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, " \
   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, " \
   "bool enable_gqa=False, str activation=\"softmax\", "               \
   "Tensor? coefficients=None, str causal_alignment=\"upper_left\", "  \
   "str path=\"auto\", Tensor? bias=None, "                            \
-  "int[] window_size=[-1, -1])"
+  "int[] window_size=[-1, -1], Tensor? log_decay=None)"
 
 TORCH_LIBRARY(polyattn, m) {
   m.def("attention" POLYATTN_ATTENTION_ARGUMENTS " -> Tensor");
@@ -64,17 +65,18 @@ TORCH_LIBRARY(polyattn, m) {
 
   m.def(
       "_fused_forward(Tensor q, Tensor k, Tensor v, Tensor? mask, "
-      "Tensor? bias, Tensor? coefficients, str activation, float scale, "
-      "int causal, int path, float dropout_p, int seed, int[] window_size, "
-      "bool norms) "
+      "Tensor? bias, Tensor? coefficients, Tensor? log_decay, "
+      "str activation, float scale, int causal, int path, float dropout_p, "
+      "int seed, int[] window_size, bool norms) "
       "-> (Tensor o, Tensor rows, Tensor norms)");
   m.def(
       "_fused_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, "
-      "Tensor? mask, Tensor? bias, Tensor? coefficients, Tensor o, "
-      "Tensor rows, str activation, float scale, int causal, int path, "
-      "float dropout_p, int seed, int[] window_size, bool[5] wanted) "
+      "Tensor? mask, Tensor? bias, Tensor? coefficients, "
+      "Tensor? log_decay, Tensor o, Tensor rows, str activation, "
+      "float scale, int causal, int path, float dropout_p, int seed, "
+      "int[] window_size, bool[6] wanted) "
       "-> (Tensor dq, Tensor dk, Tensor dv, Tensor d_coefficients, "
-      "Tensor d_bias)");
+      "Tensor d_bias, Tensor d_log_decay)");
 
   // For Python, which has no parser of its own.
   m.def("canonical_formula(str formula) -> str");

@@ -93,6 +93,7 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
                                                   {},
                                                   {},
                                                   {},
+                                                  {},
                                                   "x^3/sqrt(N)",
                                                   0.5,
                                                   std::int64_t{0},
@@ -108,25 +109,26 @@ TEST(DispatcherTest, TheInnerOpsAreTheShortWay) {
   expect_same_bits("dk", own.k.grad(), in.k.grad());
   expect_same_bits("dv", own.v.grad(), in.v.grad());
   const at::NoGradGuard no_grad;
-  const c10::Stack gradients =
-      call_by_schema("polyattn::_fused_backward",
-                     {d_o,
-                      own.q,
-                      own.k,
-                      own.v,
-                      {},
-                      {},
-                      {},
-                      o,
-                      got[1],
-                      "x^3/sqrt(N)",
-                      0.5,
-                      std::int64_t{0},
-                      std::int64_t{0},
-                      0.0,
-                      std::int64_t{0},
-                      no_window,
-                      c10::List<bool>({true, true, true, false, false})});
+  const c10::Stack gradients = call_by_schema(
+      "polyattn::_fused_backward",
+      {d_o,
+       own.q,
+       own.k,
+       own.v,
+       {},
+       {},
+       {},
+       {},
+       o,
+       got[1],
+       "x^3/sqrt(N)",
+       0.5,
+       std::int64_t{0},
+       std::int64_t{0},
+       0.0,
+       std::int64_t{0},
+       no_window,
+       c10::List<bool>({true, true, true, false, false, false})});
   expect_same_bits("dq", gradients[0].toTensor(), in.q.grad());
   expect_same_bits("dk", gradients[1].toTensor(), in.k.grad());
   expect_same_bits("dv", gradients[2].toTensor(), in.v.grad());

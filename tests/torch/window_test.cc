@@ -145,6 +145,7 @@ TEST(WindowOpTest, GoesThroughTheDispatcher) {
                                                {},
                                                {},
                                                {},
+                                               {},
                                                "x^3/N",
                                                1 / std::sqrt(3.0),
                                                std::int64_t{0},

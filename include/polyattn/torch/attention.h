@@ -72,6 +72,12 @@ struct AttentionOptions {
   // the dense path, whose time is then linear in N.
   TORCH_ARG(Window, window) = {};
 
+  // Decay, for a polynomial under causality: the logarithms, none above 0, of
+  // the factors by which each key fades all weights of keys before it
+  // (polyattn/attention.h). Floating point, broadcast to [..., G, M]: [G, 1] is
+  // a number for each key head. May want a gradient.
+  TORCH_ARG(c10::optional<at::Tensor>, log_decay) = c10::nullopt;
+
  public:
   AttentionOptions& causal(bool on) {
     return causal(on ? Causal::kFirst : Causal::kNone);
