@@ -75,6 +75,8 @@ struct ForwardPlan {
   bool copy_k, copy_v;        // bring rows together and to the compute type
   SharedPanels panels;
   std::int64_t block_rows() const { return block_strips * strip; }
+  // A last strip may be split in two.
+  std::int64_t kept_rows() const { return block_rows() + strip; }
   std::int64_t all_units(const Problem& p) const {
     return p.batch * p.heads * blocks;
   }
@@ -100,15 +102,15 @@ template <typename T>
 struct ForwardScratch {
   ForwardScratch(Arena& arena, const Problem& p, const ForwardPlan& plan)
       : row_width((std::max({p.d, p.e, plan.k_block}) + 15) / 16 * 16),
-        q(arena.take<T>(plan.block_rows() * p.d)),
-        o(arena.take<T>(plan.block_rows() * p.e)),
+        q(arena.take<T>(plan.kept_rows() * p.d)),
+        o(arena.take<T>(plan.kept_rows() * p.e)),
         weights(arena.take<T>(plan.k_block * plan.strip)),
         bias(arena.take<T>(plan.k_block * plan.strip)),
         rows(arena.take<T>(plan.strip * row_width)),
         k(arena.take<T>(plan.copy_k ? plan.k_block * spread_width<T>(p.d) : 0)),
         v(arena.take<T>(plan.copy_v ? plan.k_block * spread_width<T>(p.e) : 0)),
-        shift(arena.take<T>(plan.block_rows())),
-        sums(arena.take<RowSums>(plan.block_rows())) {}
+        shift(arena.take<T>(plan.kept_rows())),
+        sums(arena.take<RowSums>(plan.kept_rows())) {}
 
   std::int64_t row_width;
   T* q;           // [strips, D, W]: queries times scale
@@ -118,8 +120,8 @@ struct ForwardScratch {
   T* rows;        // [W, row_width]: rows on their way in or out
   T* k;           // [k_block, spread_width(D)]
   T* v;           // [k_block, spread_width(E)]
-  T* shift;       // [block_rows]
-  RowSums* sums;  // [block_rows]
+  T* shift;       // [kept_rows]
+  RowSums* sums;  // [kept_rows]
 };
 
 // The workspace of a call: a share of the statistics for each task, and room

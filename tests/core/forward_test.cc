@@ -81,6 +81,27 @@ TEST_P(Forward, AwkwardShapes) {
     expect_right(c, targets_for(c));
 }
 
+// Of 8 or 16 lanes: a last strip that is split, by every structure; of 20 none
+// is.
+TEST_P(Forward, AVectorOfRowsAndFewMore) {
+  int turn = GetParam();
+  for (const std::int64_t n : {9, 17, 18, 20, 25, 49}) {
+    for (int structure = 0; structure < kStructures; ++structure) {
+      const Types types = kTypes[turn % 3];
+      expect_right(with_structure(Case{.n = n,
+                                       .m = 37,
+                                       .d = 13,
+                                       .e = 19,
+                                       .formula = formula(),
+                                       .dtype = types.dtype,
+                                       .compute = types.compute},
+                                  structure, turn),
+                   supported_targets());
+      ++turn;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formula, Forward, ::testing::Range(0, kFormulaCount));
 
 // What people write in a 16-bit type: scores, weights and output rounded to it,

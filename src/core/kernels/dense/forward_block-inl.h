@@ -14,7 +14,8 @@
 //       o[E, W] += v^T s                   the product along the keys
 //   for each row: scale from its sum or its number of keys; write o * scale
 //
-// A last strip of few rows goes row by row (row-inl.h).
+// A last strip of few rows goes row by row (row-inl.h); one of a vector of
+// rows and few more goes as that vector, and these row by row.
 // docs/kernels.md derives the algorithm, its cost and its error.
 #if defined(POLYATTN_KERNELS_DENSE_FORWARD_BLOCK_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
@@ -95,6 +96,9 @@ class ForwardBlock {
     begin_ = block * plan_.block_rows();
     rows_ = std::min(plan_.block_rows(), seq_.n - begin_);
     if (rows_ <= 0) return {};
+    const std::int64_t rest = rows_ % kW;
+    splits_ = rest > kLanes<T> && rest <= kLanes<T> + kMostSplitRows;
+    strips_ = (rows_ + kW - 1) / kW + (splits_ ? 1 : 0);
     PackQueries();
     StartRows();
     keys_ = p_.keys_of_any(seq_, begin_, rows_);
@@ -111,10 +115,21 @@ class ForwardBlock {
   static constexpr std::int64_t kW = kStrip<T>;
   static constexpr T kGone = -std::numeric_limits<T>::infinity();
 
-  std::int64_t strips() const { return (rows_ + kW - 1) / kW; }
-  std::int64_t strip_rows(std::int64_t s) const {
-    return std::min(kW, rows_ - s * kW);
+  // A row by itself costs about as much as four lanes of a vector of 16: two of
+  // them save a little, four none.
+  static constexpr std::int64_t kMostSplitRows = kLanes<T> / 8;
+
+  // Rows of the block. What is kept of row r of strip s is number s * kW + r,
+  // whichever row that is.
+  std::int64_t strip_begin(std::int64_t s) const {
+    return splits_ && s + 1 == strips_ ? s * kW - kLanes<T> : s * kW;
   }
+  std::int64_t strip_rows(std::int64_t s) const {
+    const std::int64_t end = s + 1 < strips_ ? strip_begin(s + 1) : rows_;
+    return end - strip_begin(s);
+  }
+  // The first row of a strip, among those of the sequence.
+  std::int64_t row_of(std::int64_t s) const { return begin_ + strip_begin(s); }
 
   // The last strip may have so few rows that they go one by one; its share of
   // q and o then holds them as rows.
@@ -128,9 +143,9 @@ class ForwardBlock {
   void PackQueries() {
     const T scale = static_cast<T>(p_.scale * params_.score_factor);
     const ConstTensor& q = p_.in.q;
-    for (std::int64_t s = 0; s < strips(); ++s) {
-      const RowSource src = {&q, row_offset(q.stride, seq_.batch, h_,
-                                            seq_.q_begin + begin_ + s * kW)};
+    for (std::int64_t s = 0; s < strips_; ++s) {
+      const RowSource src = {
+          &q, row_offset(q.stride, seq_.batch, h_, seq_.q_begin + row_of(s))};
       if (!row_by_row(s)) {
         PackColumns<T>(src, strip_rows(s), p_.d, scale, buffer(), q_strip(s));
         continue;
@@ -142,8 +157,8 @@ class ForwardBlock {
   }
 
   void StartRows() {
-    std::fill_n(scratch_.sums, strips() * kW, RowSums{});
-    std::fill_n(scratch_.shift, strips() * kW,
+    std::fill_n(scratch_.sums, strips_ * kW, RowSums{});
+    std::fill_n(scratch_.shift, strips_ * kW,
                 params_.form == WeightForm::kExp ? kGone : T{0});
     if (p_.activation.log_n_bias) ShiftByLogN();
     full_n_ = static_cast<double>(seq_.m);
@@ -153,8 +168,8 @@ class ForwardBlock {
   // The shift of sigmoid is log n, so n is counted ahead of the pass.
   void ShiftByLogN() {
     double counts[kMaxStrip];
-    for (std::int64_t s = 0; s < strips(); ++s) {
-      const std::int64_t i = begin_ + s * kW;
+    for (std::int64_t s = 0; s < strips_; ++s) {
+      const std::int64_t i = row_of(s);
       const KeyRange keys = p_.keys_of_any(seq_, i, strip_rows(s));
       if (masked_)
         count_keys(p_, {b_, h_, i, strip_rows(s), keys.begin, keys.count()},
@@ -176,7 +191,7 @@ class ForwardBlock {
     if (count <= 0) return;
     ahead_.AddRows(p_.in.k, seq_.batch, g, row, count);
     ahead_.AddRows(p_.in.v, seq_.batch, g, row, count);
-    ahead_.Spread(strips() * plan_.k_block / kTileRows<kStripVectors>);
+    ahead_.Spread(strips_ * plan_.k_block / kTileRows<kStripVectors>);
   }
 
   void KeyBlock(const KeyRange& block) {
@@ -185,8 +200,8 @@ class ForwardBlock {
                                      plan_.copy_k, scratch_.k);
     const RowsView<T> v = KeyRows<T>(p_.in.v, seq_, g, block.begin, count,
                                      plan_.copy_v, scratch_.v);
-    for (std::int64_t s = 0; s < strips(); ++s) {
-      const std::int64_t rows = strip_rows(s), i = s * kW;
+    for (std::int64_t s = 0; s < strips_; ++s) {
+      const std::int64_t rows = strip_rows(s), i = strip_begin(s);
       if (row_by_row(s)) {
         for (std::int64_t r = 0; r < rows; ++r) {
           const Part part = PartOf(block, i + r, 1);
@@ -256,8 +271,8 @@ class ForwardBlock {
                                   false, &ahead_);
     if (!at_once) Weights(s, part, span);
     if (dropper_.on()) {
-      dropper_.template Find<NV>(
-          {b_, h_, begin_ + s * kW, strip_rows(s), j, count}, scratch_.bias);
+      dropper_.template Find<NV>({b_, h_, row_of(s), strip_rows(s), j, count},
+                                 scratch_.bias);
       ZeroDropped<NV>(scratch_.bias, count, scratch_.weights, kW);
     }
     Rows<NV, Walk::kDownColumns, T>(p_.e, count,
@@ -293,9 +308,9 @@ class ForwardBlock {
     if (shared != nullptr) return shared + j * kW;
     const auto fill = [&](std::int64_t from, std::int64_t to) {
       if (from == to) return;
-      FillBiasPanel<T>(
-          p_, {b_, h_, begin_ + s * kW, strip_rows(s), j + from, to - from},
-          buffer(), scratch_.bias + from * kW);
+      FillBiasPanel<T>(p_,
+                       {b_, h_, row_of(s), strip_rows(s), j + from, to - from},
+                       buffer(), scratch_.bias + from * kW);
     };
     fill(0, span.from);
     fill(span.to, span.rows);
@@ -305,7 +320,7 @@ class ForwardBlock {
   // The same for row r of a strip that goes row by row.
   void SingleRow(std::int64_t s, std::int64_t r, const Part& part,
                  const RowsView<T>& k, const RowsView<T>& v) {
-    const std::int64_t row = s * kW + r;
+    const std::int64_t row = row_of(s) + r, kept = s * kW + r;
     const std::int64_t j = part.keys.begin, count = part.keys.count();
     T* o = o_strip(s) + r * p_.e;
     if (part.first) std::fill_n(o, p_.e, T{0});
@@ -314,31 +329,31 @@ class ForwardBlock {
     const std::int64_t panel = (count + kW - 1) / kW;
     if (full < panel) {
       const std::int64_t rest = count - full * kW;
-      fill_bias_rows(p_, {b_, h_, begin_ + row, 1, j + full * kW, rest},
+      fill_bias_rows(p_, {b_, h_, row, 1, j + full * kW, rest},
                      scratch_.bias + full * kW, rest);
       std::fill(scratch_.bias + count, scratch_.bias + panel * kW, kGone);
       std::fill(scratch_.weights + count, scratch_.weights + panel * kW, T{0});
     }
     LaneSums<T> sums;
     alignas(64) T shift[kMaxStrip], factor[kMaxStrip];
-    std::fill_n(shift, kW, scratch_.shift[row]);
+    std::fill_n(shift, kW, scratch_.shift[kept]);
     const Span span{.from = 0, .to = full, .rows = panel};
     if (Weigh(span, scratch_.bias, shift, true, sums, factor) && !part.first) {
-      Rescale(scratch_.sums[row], static_cast<double>(factor[0]));
+      Rescale(scratch_.sums[kept], static_cast<double>(factor[0]));
       for (std::int64_t c = 0; c < p_.e; ++c) o[c] *= factor[0];
     }
-    scratch_.shift[row] = shift[0];
+    scratch_.shift[kept] = shift[0];
     for (std::int64_t lane = 0; lane < kW && counts_; ++lane)
-      AddLane(sums, lane, scratch_.sums[row]);
+      AddLane(sums, lane, scratch_.sums[kept]);
     if (dropper_.on())
-      dropper_.ZeroRow({b_, h_, begin_ + row, 1, j, count}, scratch_.weights);
+      dropper_.ZeroRow({b_, h_, row, 1, j, count}, scratch_.weights);
     AddRows(scratch_.weights, v, count, p_.e, o);
   }
 
   Span SpanOf(const KeyRange& keys, std::int64_t s) const {
     if (masked_) return {0, 0, keys.count()};
     const KeyRange clean =
-        keys.within(p_.keys_of_all(seq_, begin_ + s * kW, strip_rows(s)));
+        keys.within(p_.keys_of_all(seq_, row_of(s), strip_rows(s)));
     if (clean.empty()) return {0, 0, keys.count()};
     return {clean.begin - keys.begin, clean.end - keys.begin, keys.count()};
   }
@@ -399,11 +414,11 @@ class ForwardBlock {
     AttentionStats total;
     const Tensor& o = results_.o;
     alignas(64) T scale[kMaxStrip];
-    for (std::int64_t s = 0; s < strips(); ++s) {
+    for (std::int64_t s = 0; s < strips_; ++s) {
       for (std::int64_t r = 0; r < strip_rows(s); ++r)
-        scale[r] = EndRow(s * kW + r, total);
-      const RowTarget dst = {&o, row_offset(o.stride, seq_.batch, h_,
-                                            seq_.q_begin + begin_ + s * kW)};
+        scale[r] = EndRow(row_of(s) + r, s * kW + r, total);
+      const RowTarget dst = {
+          &o, row_offset(o.stride, seq_.batch, h_, seq_.q_begin + row_of(s))};
       if (!row_by_row(s)) {
         total.non_finite += UnpackColumns<T>(o_strip(s), p_.e, strip_rows(s),
                                              scale, buffer(), dst, stats_);
@@ -417,19 +432,18 @@ class ForwardBlock {
     return total;
   }
 
-  // Ends row i of the block; returns what its output is to be multiplied by.
-  T EndRow(std::int64_t i, AttentionStats& total) const {
-    const RowSums& sums = scratch_.sums[i];
+  // Ends row i, of which `kept` is kept; returns what its output is to be
+  // multiplied by.
+  T EndRow(std::int64_t i, std::int64_t kept, AttentionStats& total) const {
+    const RowSums& sums = scratch_.sums[kept];
     const double n =
-        masked_ ? sums.seen
-                : static_cast<double>(p_.keys_of(seq_, begin_ + i).count());
+        masked_ ? sums.seen : static_cast<double>(p_.keys_of(seq_, i).count());
     const double scale =
         n == full_n_ ? full_scale_ : p_.activation.row_scale(n);
     const RowState row = end_row(
-        params_, sums, static_cast<double>(scratch_.shift[i]), scale, n);
+        params_, sums, static_cast<double>(scratch_.shift[kept]), scale, n);
     if (stats_ && n > 0) add_row(params_, sums, row, total);
-    if (!results_.rows.empty())
-      results_.rows[p_.row_index(b_, h_, begin_ + i)] = row;
+    if (!results_.rows.empty()) results_.rows[p_.row_index(b_, h_, i)] = row;
     return static_cast<T>(row.scale * params_.gain * dropper_.factor());
   }
 
@@ -444,6 +458,8 @@ class ForwardBlock {
   const bool counts_;                   // sums over the keys are wanted
   double full_n_ = 0, full_scale_ = 0;  // of a row that sees all keys
   std::int64_t b_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
+  std::int64_t strips_ = 0;
+  bool splits_ = false;  // the last strip goes row by row after one vector
   Sequence seq_{};
   KeyRange keys_{};   // those that some row of the block may see
   Prefetcher ahead_;  // fetches the next block of keys, during scores
