@@ -67,6 +67,7 @@ LinearSettings linear_settings(const Options& options, int threads) {
   settings.run = run;
   // A call of the dense baseline takes most of a second: fewer rounds.
   settings.run.rounds.rounds = options.repeats.value_or(options.quick ? 3 : 5);
+  settings.run.rounds.clock = clock_for(threads);
   if (options.quick) settings.longest = kQuickLongest;
   if (options.longest) settings.longest = *options.longest;
   settings.run.sgemm_size = settings.capped(run.sgemm_size);

@@ -76,7 +76,8 @@ Samples Bench::run_rounds(const Figure& figure, CaseRunner& runner, Row& row) {
     row.baseline_name = "materialised";
   }
   std::vector<double> sgemm;
-  const Rounds rounds{rounds_of(figure, options_), options_.rounds.min_seconds};
+  const Rounds rounds{rounds_of(figure, options_), options_.rounds.min_seconds,
+                      clock_for(row.threads)};
   Samples samples = take_turns(calls, rounds, [&] {
     const bool first = sgemm.empty();
     add_sgemm(row.threads, sgemm);

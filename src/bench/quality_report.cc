@@ -20,7 +20,7 @@ std::string seeds_text(const QualityRow& row) {
 }
 
 std::string duration(std::optional<double> seconds) {
-  return seconds ? fmt::format("{:.0f} s", *seconds) : "never";
+  return seconds ? fmt::format("{:.1f} s", *seconds) : "never";
 }
 
 // Softmax, by whomever, is what polynomials are held against.

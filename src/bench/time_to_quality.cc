@@ -50,6 +50,15 @@ const Subject* find_subject(const std::string& task) {
   return nullptr;
 }
 
+// It holds for the task as it is measured here.
+std::optional<double> goal_of(const Options& options) {
+  const Subject* subject = find_subject(options.quality.task);
+  for (const std::string& text : options.quality.settings) {
+    if (run::parse_setting(text).key.starts_with("task.")) return {};
+  }
+  return subject == nullptr ? std::nullopt : subject->goal;
+}
+
 // Ours first, but for keys that --set has.
 std::vector<std::string> settings_of(const Options& options) {
   std::vector<const char*> own(std::begin(kCommonSettings),
@@ -189,9 +198,8 @@ QualityOutcome time_to_quality(const Options& options) {
   }
   const Quality quality =
       make_quality(options.quality.task, curves, timed.times);
-  const Subject* subject = find_subject(options.quality.task);
   return {quality_text(quality) + (theirs.empty() ? how_to_merge(file) : ""),
-          quality_report(quality, subject ? subject->goal : std::nullopt)};
+          quality_report(quality, goal_of(options))};
 }
 
 }  // namespace polyattn::bench

@@ -1,43 +1,49 @@
 #include "bench/timed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <utility>
 
 namespace polyattn::bench {
 
-double processor_seconds() {
+namespace {
+
+double seconds_by(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) +
          1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double seconds_of(const std::function<void()>& call, int calls) {
-  const auto start = std::chrono::steady_clock::now();
+}  // namespace
+
+double processor_seconds() { return seconds_by(CLOCK_PROCESS_CPUTIME_ID); }
+
+double seconds_of(const std::function<void()>& call, int calls, Clock clock) {
+  const clockid_t id =
+      clock == Clock::kThread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  const double start = seconds_by(id);
   for (int i = 0; i < calls; ++i) call();
-  const std::chrono::duration<double> elapsed =
-      std::chrono::steady_clock::now() - start;
-  return elapsed.count();
+  return seconds_by(id) - start;
 }
 
-Timed::Timed(std::function<void()> call, double min_seconds)
-    : call_(std::move(call)) {
+Timed::Timed(std::function<void()> call, double min_seconds, Clock clock)
+    : call_(std::move(call)), clock_(clock) {
   call_();
-  const double once = std::max(seconds_of(call_, 1), 1e-9);
+  const double once = std::max(seconds_of(call_, 1, clock_), 1e-9);
   calls_ = static_cast<int>(std::clamp(min_seconds / once + 1, 1.0, 1e6));
 }
 
 double Timed::milliseconds_per_call() const {
-  return 1e3 * seconds_of(call_, calls_) / calls_;
+  return 1e3 * seconds_of(call_, calls_, clock_) / calls_;
 }
 
 Samples take_turns(const Calls& calls, const Rounds& rounds,
                    const std::function<void()>& between) {
-  const Timed ours(calls.ours, rounds.min_seconds);
+  const Timed ours(calls.ours, rounds.min_seconds, rounds.clock);
   std::optional<Timed> baseline;
-  if (calls.baseline) baseline.emplace(calls.baseline, rounds.min_seconds);
+  if (calls.baseline)
+    baseline.emplace(calls.baseline, rounds.min_seconds, rounds.clock);
   Samples samples;
   const auto time_ours = [&] {
     samples.ours.push_back(ours.milliseconds_per_call());

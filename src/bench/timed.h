@@ -15,18 +15,30 @@ namespace polyattn::bench {
 // That the threads of this process have used so far.
 double processor_seconds();
 
-double seconds_of(const std::function<void()>& call, int calls);
+// The time on the clock; or that of the processor in this thread, to which
+// other programs on the machine do not add, of calls that use no other thread.
+enum class Clock { kWall, kThread };
+
+// Of calls with so many threads.
+inline Clock clock_for(int threads) {
+  return threads == 1 ? Clock::kThread : Clock::kWall;
+}
+
+double seconds_of(const std::function<void()>& call, int calls,
+                  Clock clock = Clock::kWall);
 
 class Timed {
  public:
   // Calls it once or twice, to touch pages, wake threads and see how long it
   // takes.
-  Timed(std::function<void()> call, double min_seconds);
+  Timed(std::function<void()> call, double min_seconds,
+        Clock clock = Clock::kWall);
 
   double milliseconds_per_call() const;
 
  private:
   std::function<void()> call_;
+  Clock clock_;
   int calls_ = 1;
 };
 
@@ -38,6 +50,7 @@ struct Calls {
 struct Rounds {
   int rounds = 7;
   double min_seconds = 0.05;  // what a round spends in each, at least
+  Clock clock = Clock::kWall;
 };
 
 // Milliseconds of a call. `between` is called before each round and after the

@@ -48,6 +48,23 @@ TEST(TakeTurns, TheOrderAlternatesBetweenTheLooksAtTheMachine) {
   EXPECT_EQ(samples.baseline.size(), 3U);
 }
 
+// Waiting is no work of the processor; a loop is.
+TEST(SecondsOf, TheThreadsClockStandsWhileItWaits) {
+  const auto wait = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  EXPECT_GE(seconds_of(wait, 1), 0.02);
+  EXPECT_LT(seconds_of(wait, 1, Clock::kThread), 0.02);
+  double sum = 0;
+  const auto work = [&] {
+    for (int i = 1; i < 1000000; ++i) sum += 1.0 / i;
+  };
+  EXPECT_GT(seconds_of(work, 1, Clock::kThread), 0);
+  EXPECT_GT(sum, 1);
+  EXPECT_EQ(clock_for(1), Clock::kThread);
+  EXPECT_EQ(clock_for(2), Clock::kWall);
+}
+
 TEST(TakeTurns, ThereMayBeNoBaseline) {
   const Samples samples = take_turns({[] {}}, {2, 0});
   EXPECT_EQ(samples.ours.size(), 2U);

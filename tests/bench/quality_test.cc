@@ -97,7 +97,7 @@ TEST(Quality, RowsHoldPolynomialsAgainstEverySoftmax) {
 
 TEST(Quality, TextAndJsonSayWhatWasMeasured) {
   const std::string text = quality_text(quality());
-  for (const char* part : {"80.5 %", "PyTorch 2.6.0", "0.500 s", "100 s",
+  for (const char* part : {"80.5 %", "PyTorch 2.6.0", "0.500 s", "100.0 s",
                            "never, 300", "200, 200", "never"}) {
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
   }
