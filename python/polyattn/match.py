@@ -163,7 +163,8 @@ class _Matcher:
             return weight.double().flatten(0, -2).mean(0).cpu()
 
         def both(gain: Tensor) -> Tuple[Tensor, Tensor]:
-            return norms(gain), norms(gain, activation="softmax", coefficients=None)
+            alone = {"coefficients": None, "log_decay": None}
+            return norms(gain), norms(gain, activation="softmax", **alone)
 
         def excess(log_gain: Tensor) -> Tensor:
             own, softmax = both(log_gain.exp())

@@ -1,5 +1,6 @@
 #include "polyattn/nn/attention.h"
 
+#include <torch/nn/functional/activation.h>
 #include <torch/nn/init.h>
 #include <torch/utils.h>
 
@@ -16,6 +17,16 @@ namespace polyattn::nn {
 namespace {
 
 constexpr double kHeadNormEps = 1e-6;
+// What a gate of decay begins with.
+constexpr double kFirstGate = 0.999;
+
+// Of key heads, at first: 1 - 2^-5, 1 - 2^-6, ..., at most 1 - 2^-12.
+torch::Tensor first_decay_rates(std::int64_t heads) {
+  const double step = heads > 8 ? 7.0 / static_cast<double>(heads - 1) : 1;
+  const torch::Tensor exponent =
+      5 + step * torch::arange(heads, torch::TensorOptions(torch::kDouble));
+  return (-torch::log1p(-torch::exp2(-exponent))).log();
+}
 
 // The coefficients of the formula: [P + 1].
 torch::Tensor formula_coefficients(const Activation& activation) {
@@ -108,6 +119,14 @@ void AttentionImpl::register_learned() {
     output_norm = register_module(
         "output_norm", Norm(head_norm(head_dim(), options.output_norm())));
   }
+  if (options.decay() == "head") {
+    log_decay_rate =
+        register_parameter("log_decay_rate", torch::empty({kv_heads()}));
+  }
+  if (options.decay() == "gate") {
+    decay_proj = register_module("decay_proj",
+                                 torch::nn::Linear(options.dim(), kv_heads()));
+  }
   if (options.short_conv() > 0) {
     const std::int64_t channels =
         options.grid() ? kv_heads() * head_dim() : in_proj_weight.size(0);
@@ -125,6 +144,12 @@ void AttentionImpl::reset_learned() {
   if (short_conv) short_conv->reset_parameters();
   if (score_scale.defined()) {
     score_scale.fill_(1 / std::sqrt(static_cast<double>(head_dim())));
+  }
+  if (log_decay_rate.defined())
+    log_decay_rate.copy_(first_decay_rates(kv_heads()));
+  if (decay_proj) {  // exp(-softplus(bias)) = 1 / (1 + exp(bias))
+    decay_proj->weight.zero_();
+    decay_proj->bias.fill_(std::log(1 / kFirstGate - 1));
   }
   if (coefficients.defined()) {
     coefficients.copy_(
@@ -191,11 +216,20 @@ polyattn::AttentionOptions AttentionImpl::call_options(
   return call;
 }
 
+torch::Tensor AttentionImpl::log_decay(const torch::Tensor& x) {
+  if (log_decay_rate.defined()) return -log_decay_rate.exp().unsqueeze(1);
+  if (!decay_proj) return {};
+  return -torch::nn::functional::softplus(decay_proj->forward(x))
+              .transpose(1, 2);
+}
+
 torch::Tensor AttentionImpl::weighted(Heads& heads, const torch::Tensor& mask,
-                                      Causal causal) {
+                                      Causal causal,
+                                      const torch::Tensor& log_decay) {
   auto call = call_options(mask, causal);
   if (coefficients.defined()) call.coefficients(coefficients);
   if (slides()) call.window(window_of(causal));
+  if (log_decay.defined()) call.log_decay(log_decay);
   const torch::Tensor o = watched_attention(heads, call);
   return options.norm_clamp() == "none" ? o : clamped(heads, call, o);
 }
@@ -229,7 +263,7 @@ torch::Tensor AttentionImpl::centered(Heads& heads, const torch::Tensor& mask,
   const CenteredValues values(
       heads.v, {.mask = mask, .causal = causal, .rows = heads.q.size(2)});
   Heads own = {heads.q, heads.k, values.values()};
-  const torch::Tensor o = values.output(weighted(own, mask, causal));
+  const torch::Tensor o = values.output(weighted(own, mask, causal, {}));
   heads.q = own.q;
   return o;
 }
@@ -248,8 +282,8 @@ torch::Tensor AttentionImpl::attend(const torch::Tensor& x, Heads heads,
                                     const torch::Tensor& mask, Causal causal) {
   // Rows of softmax sum to 1: there is nothing to centre.
   const bool centers = options.center_values() && !slides();
-  torch::Tensor o =
-      centers ? centered(heads, mask, causal) : weighted(heads, mask, causal);
+  torch::Tensor o = centers ? centered(heads, mask, causal)
+                            : weighted(heads, mask, causal, log_decay(x));
   if (hybrid_gate.defined()) o = with_window(heads, mask, causal, o);
   const torch::Tensor y = project_out(x, o);
   return torch::dropout(y, options.projection_dropout(), is_training());

@@ -57,6 +57,8 @@ void AttentionBase::look_closer(const Heads& heads,
   if (!other_.empty()) {
     auto other = polyattn::AttentionOptions(call).activation(other_).dropout(0);
     other.coefficients(c10::nullopt);
+    if (Activation::parse(other_).kind != ActivationKind::kPolynomial)
+      other.log_decay(c10::nullopt);
     other_norms_ = by_example(
         compute_with_norms({heads.q, heads.k, heads.v.narrow(-1, 0, 1)}, other)
             .norms);

@@ -53,6 +53,20 @@ void check_window(const AttentionOptions& o) {
               ": it holds one matrix at the norm of softmax over all rows");
 }
 
+void check_decay(const AttentionOptions& o, const Activation& activation) {
+  check_choice("Attention", "decay", o.decay(), {"none", "head", "gate"});
+  if (o.decay() == "none") return;
+  TORCH_CHECK(o.causal(), "[Attention] decay ", o.decay(),
+              " needs causal(true)");
+  TORCH_CHECK(activation.kind == ActivationKind::kPolynomial,
+              "[Attention] decay is for polynomials, not for ", o.activation());
+  TORCH_CHECK(!o.center_values(), "[Attention] decay ", o.decay(),
+              " together with center_values");
+  TORCH_CHECK(o.dropout() == 0, "[Attention] decay ", o.decay(),
+              " together with dropout ", o.dropout(),
+              " of the attention weights");
+}
+
 }  // namespace
 
 Activation check_formula(const char* op, const std::string& formula) {
@@ -82,6 +96,7 @@ void check_attention_options(const AttentionOptions& options) {
                   activation.kind == ActivationKind::kPolynomial,
               "[Attention] learned_coefficients are for polynomials, not for ",
               options.activation());
+  check_decay(options, activation);
 }
 
 NystromAttentionOptions nystrom_options_of(const AttentionOptions& o,

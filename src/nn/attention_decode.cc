@@ -6,6 +6,8 @@ namespace polyattn::nn {
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
   check_rows(x);
   TORCH_CHECK(options.causal(), "[Attention] a cache needs causal(true)");
+  TORCH_CHECK(options.decay() == "none", "[Attention] decay ", options.decay(),
+              " has no KvCache: use a DecodeCache");
   torch::Tensor tail = cache.tail();
   Heads heads = project(x, cache.length(), &tail);
   if (slides()) {
@@ -24,7 +26,7 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, KvCache& cache) {
 // The formula, or what was learned of it, for each head if they differ.
 DecodeCall AttentionImpl::decode_call() const {
   const Activation formula = Activation::parse(options.activation());
-  DecodeCall call{{formula}, score_factor(), options.center_values()};
+  DecodeCall call{{formula}, score_factor(), options.center_values(), {}};
   if (!coefficients.defined()) return call;
   const torch::Tensor values = coefficients.detach()
                                    .to(torch::kDouble)
@@ -49,13 +51,15 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x,
               "[Attention] decoding has no dropout: call eval() first");
   torch::Tensor tail = cache.tail();
   Heads heads = project(x, cache.length(), &tail);
+  DecodeCall call = decode_call();
+  call.log_decay = log_decay(x);
   torch::Tensor o;
-  if (!slides()) o = cache.step(heads.q, heads.k, heads.v, decode_call());
+  if (!slides()) o = cache.step(heads.q, heads.k, heads.v, call);
   if (options.window() > 0) {
     const KvCache::Rows seen = cache.slide(heads.k, heads.v, options.window());
     heads.k = seen.k;
     heads.v = seen.v;
-    o = slides() ? weighted(heads, {}, Causal::kLast)
+    o = slides() ? weighted(heads, {}, Causal::kLast, {})
                  : with_window(heads, {}, Causal::kLast, o);
   }
   cache.keep_tail(tail);

@@ -44,6 +44,15 @@ DecodeState make_state(const torch::Tensor& q, const torch::Tensor& k,
                       .storage = view_of(k).dtype});
 }
 
+// log_decay as DecodeState has it, held by `own`.
+std::optional<ConstTensor> decay_of(const torch::Tensor& log_decay,
+                                    torch::Tensor& own) {
+  if (!log_decay.defined()) return {};
+  own = log_decay.dim() == 2 ? log_decay.unsqueeze(0) : log_decay;
+  own = own.unsqueeze(3);
+  return view_of(own);
+}
+
 }  // namespace
 
 torch::Tensor DecodeCache::attend(const torch::Tensor& q,
@@ -73,13 +82,21 @@ torch::Tensor DecodeCache::attend(const torch::Tensor& q,
       const Activation& activation =
           call.activations[static_cast<std::size_t>(i)];
       if (std::ssize(states_) == i)
-        states_.push_back(
-            make_state(own_q, own_k, own_v, {{activation}, call.scale}, mode_));
+        states_.push_back(make_state(
+            own_q, own_k, own_v,
+            {.activations = {activation}, .scale = call.scale}, mode_));
       DecodeState& state = states_[static_cast<std::size_t>(i)];
       TORCH_CHECK(state.options().activation == activation, "[DecodeCache] ",
                   activation.to_string(), " does not follow on ",
                   state.options().activation.to_string());
-      state.step({view_of(own_q), view_of(own_k), view_of(own_v)},
+      torch::Tensor own_decay = call.log_decay;
+      if (parts > 1 && own_decay.defined())
+        own_decay = own_decay.narrow(-2, first / group, 1);
+      const auto decay = decay_of(own_decay, own_decay);
+      state.step({.q = view_of(own_q),
+                  .k = view_of(own_k),
+                  .v = view_of(own_v),
+                  .log_decay = decay},
                  view_of(heads_of(o, first, count, 1)), parallel);
     }
   });

@@ -55,6 +55,7 @@ class MeasuredLayer {
     }
     softmax_ = polyattn::AttentionOptions(call_).activation("softmax");
     softmax_.coefficients(c10::nullopt);
+    softmax_.log_decay(c10::nullopt);
   }
 
   HeadNorms at(const std::vector<double>& gains) const {
@@ -67,6 +68,11 @@ class MeasuredLayer {
     return extra && extra->dim() == q_.dim();
   }
 
+  // log_decay has one dimension less than the keys.
+  bool by_example_of_keys(const c10::optional<torch::Tensor>& decay) const {
+    return decay && decay->dim() == k_.dim() - 1;
+  }
+
   void keep_first_examples() {
     const std::int64_t rows =
         c10::multiply_integers(q_.sizes().slice(1, q_.dim() - 2));
@@ -75,6 +81,8 @@ class MeasuredLayer {
         q_.size(0));
     q_ = q_.narrow(0, 0, batch);
     k_ = k_.narrow(0, 0, batch);
+    if (by_example_of_keys(call_.log_decay()))
+      call_.log_decay(call_.log_decay()->narrow(0, 0, batch));
   }
 
   void keep_last_rows() {

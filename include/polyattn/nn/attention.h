@@ -9,7 +9,8 @@
 // asked for: q_norm.weight and k_norm.weight [D], score_scale [H], coefficients
 // [P + 1] or [H, P + 1], output_norm.weight [D], gate_proj.weight
 // [H D, C] and gate_proj.bias [H D], short_conv.weight [(H + 2G) D, 1, width],
-// or [G D, 1, 3, 3] on a grid, hybrid_gate [H].
+// or [G D, 1, 3, 3] on a grid, hybrid_gate [H]; of decay, log_decay_rate [G],
+// or decay_proj.weight [G, C] and decay_proj.bias [G].
 //
 // Letters as in docs/design.md; C is the width of the rows, `dim`.
 #pragma once
@@ -86,6 +87,12 @@ struct AttentionOptions {
   // rows and with a divisor of its own, of the same q, k and v. What is
   // watched, matched, centred or learned of A is of the activation's part.
   TORCH_ARG(std::int64_t, window) = 0;
+  // Of a polynomial under causality, the factors by which each key fades what
+  // is before it (polyattn/attention.h): none; head, a learned number for each
+  // key head, exp(-exp(log_decay_rate)), at first 1 - 2^-5 to 1 - 2^-12 as
+  // retention has it; gate, one for each token and key head,
+  // exp(-softplus(decay_proj(x))), at first 0.999.
+  TORCH_ARG(std::string, decay) = "none";
 };
 
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
@@ -136,6 +143,8 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
   Norm output_norm{nullptr};
   torch::nn::Linear gate_proj{nullptr};
   ShortConv short_conv{nullptr};
+  torch::Tensor log_decay_rate;
+  torch::nn::Linear decay_proj{nullptr};
 
  private:
   void register_projections();
@@ -147,9 +156,11 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl>,
   Heads finish(const Heads& rows, std::int64_t first);
   torch::Tensor attend(const torch::Tensor& x, Heads heads,
                        const torch::Tensor& mask, Causal causal);
+  // Of the rows x [B, N, C]: [G, 1] or [B, G, N]; undefined without decay.
+  torch::Tensor log_decay(const torch::Tensor& x);
   // These may put other queries into `heads` (watched_attention).
-  torch::Tensor weighted(Heads& heads, const torch::Tensor& mask,
-                         Causal causal);
+  torch::Tensor weighted(Heads& heads, const torch::Tensor& mask, Causal causal,
+                         const torch::Tensor& log_decay);
   torch::Tensor centered(Heads& heads, const torch::Tensor& mask,
                          Causal causal);
   polyattn::AttentionOptions call_options(const torch::Tensor& mask,

@@ -24,7 +24,8 @@ namespace polyattn::nn {
 struct DecodeCall {
   std::vector<Activation> activations;
   double scale = 1;
-  bool center_values = false;  // as of AttentionOptions
+  bool center_values = false;    // as of AttentionOptions
+  torch::Tensor log_decay = {};  // [G, 1] or [B, G, N]; undefined: none
 };
 
 // Of one layer. It takes its shape and type from the first step. CPU tensors

@@ -13,6 +13,7 @@ from .. import functional
 from .center import center_values as centered
 from .checks import (
     check_context,
+    check_decay,
     check_norms,
     check_rows,
     check_short_conv,
@@ -25,6 +26,7 @@ from .rotary import Rotary
 from .short_conv import ShortConv
 
 _OP = "Attention"
+_FIRST_GATE = 0.999  # of decay
 
 
 class Attention(torch.nn.Module):
@@ -38,7 +40,8 @@ class Attention(torch.nn.Module):
     k_norm.weight [D], score_scale [H], coefficients [P + 1] or [H, P + 1],
     output_norm.weight [D], gate_proj.weight [H D, C], gate_proj.bias,
     short_conv.weight [(H + 2G) D, 1, width], or [G D, 1, 3, 3] on a grid,
-    hybrid_gate [H].
+    hybrid_gate [H]; log_decay_rate [G], or decay_proj.weight [G, C] and
+    decay_proj.bias [G].
 
     >>> attention = polyattn.nn.Attention(64, 4, activation="x^3/sqrt(N)", causal=True)
     >>> attention(torch.randn(2, 10, 64)).shape
@@ -74,6 +77,11 @@ class Attention(torch.nn.Module):
             activation stands beside softmax in such a window: O = window softmax
             + hybrid_gate_h * what the activation gives over all rows, whose
             norms are those that are returned.
+        decay: of a causal polynomial, the factors by which each key fades what
+            is before it: None; "head", a learned number for each key head,
+            exp(-exp(log_decay_rate)), at first 1 - 2^-5 to 1 - 2^-12; or
+            "gate", one for each token, exp(-softplus(decay_proj(x))), at first
+            0.999.
     """
 
     score_scale: Optional[Tensor]
@@ -103,6 +111,7 @@ class Attention(torch.nn.Module):
         short_conv: int = 0,
         grid: Optional[Tuple[int, int]] = None,
         window: int = 0,
+        decay: Optional[str] = None,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -140,6 +149,7 @@ class Attention(torch.nn.Module):
         self._add_norms(qk_norm, output_norm, place)
         self._add_short_conv(short_conv, grid, place)
         self._add_learned(learned_scale, place)
+        self._add_decay(decay, place)
         self.reset_parameters()
 
     def _add_norms(
@@ -178,6 +188,44 @@ class Attention(torch.nn.Module):
         shape = (len(known),) if self._learned == "shared" else (self.heads, len(known))
         self.coefficients = torch.nn.Parameter(torch.empty(shape, **place))
 
+    def _add_decay(self, kind: Optional[str], place: dict) -> None:
+        check_decay(
+            kind,
+            causal=self.causal,
+            polynomial=functional.activation(self._activation).coefficients
+            is not None,
+            formula=self._activation,
+            center_values=self.center_values,
+            dropout=self.dropout,
+        )
+        self.decay = None if kind == "none" else kind
+        rate = torch.empty(self.kv_heads, **place) if kind == "head" else None
+        self.log_decay_rate = None if rate is None else torch.nn.Parameter(rate)
+        self.decay_proj = (
+            torch.nn.Linear(self.dim, self.kv_heads, **place)
+            if kind == "gate"
+            else None
+        )
+
+    def _reset_decay(self) -> None:
+        if self.log_decay_rate is not None:
+            heads = self.kv_heads
+            step = 7 / (heads - 1) if heads > 8 else 1.0
+            exponent = 5 + step * torch.arange(heads, dtype=torch.float64)
+            self.log_decay_rate.copy_((-torch.log1p(-torch.exp2(-exponent))).log())
+        if self.decay_proj is not None:
+            self.decay_proj.weight.zero_()
+            self.decay_proj.bias.fill_(math.log(1 / _FIRST_GATE - 1))
+
+    def log_decay(self, x: Tensor) -> Optional[Tensor]:
+        """Of the rows x [B, N, C]: [G, 1] or [B, G, N], as polyattn.attention
+        takes it; None without decay."""
+        if self.log_decay_rate is not None:
+            return -self.log_decay_rate.exp().unsqueeze(1)
+        if self.decay_proj is None:
+            return None
+        return -F.softplus(self.decay_proj(x)).transpose(1, 2)
+
     def reset_parameters(self) -> None:
         """q, k and v uniform by Glorot and Bengio, as torch does it for its
         packed projection; biases zero; the rest at its neutral value."""
@@ -196,6 +244,7 @@ class Attention(torch.nn.Module):
         if self.short_conv is not None:
             self.short_conv.reset_parameters()
         with torch.no_grad():
+            self._reset_decay()
             if self.score_scale is not None:
                 self.score_scale.fill_(1 / math.sqrt(self.head_dim))
             if self.hybrid_gate is not None:
@@ -271,6 +320,7 @@ class Attention(torch.nn.Module):
             "scale": None if self.score_scale is None else 1.0,
             "enable_gqa": True,
             "coefficients": self.coefficients,
+            "log_decay": self.log_decay(x),
         }
         if self._before_weights is not None:
             q = self._before_weights(q, k, attn_mask, self.causal, **scores)

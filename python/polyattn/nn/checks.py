@@ -136,3 +136,28 @@ def _check_input(name: str, x: Tensor, width: int, dimensions: int) -> None:
         )
     if x.shape[-1] != width:
         raise ValueError(f"[{_OP}] {name} width {x.shape[-1]} != {width} of the module")
+
+
+def check_decay(
+    kind: Optional[str],
+    *,
+    causal: bool,
+    polynomial: bool,
+    formula: str,
+    center_values: bool,
+    dropout: float,
+) -> None:
+    if kind not in (None, "none", "head", "gate"):
+        raise ValueError(
+            f"[Attention] decay is {kind!r}, expected None, 'head' or 'gate'"
+        )
+    if kind in (None, "none"):
+        return
+    if not causal:
+        raise ValueError(f"[Attention] decay {kind!r} needs causal=True")
+    if not polynomial:
+        raise ValueError(f"[Attention] decay is for polynomials, not for {formula}")
+    if center_values:
+        raise ValueError(f"[Attention] decay {kind!r} together with center_values")
+    if dropout > 0:
+        raise ValueError(f"[Attention] decay {kind!r} together with dropout {dropout}")
