@@ -138,8 +138,14 @@ LinearPlan plan_linear(const Problem& p, int panel, int states) {
                    ? 1
                    : std::clamp<std::int64_t>(kRoundTokens / plan.chunk, 1,
                                               ceil_div(longest, plan.chunk));
-  const auto bytes = static_cast<std::int64_t>(size_of(p.compute)) * states *
-                     std::max<std::int64_t>(plan.state(), 1);
+  const std::int64_t members = p.kv_heads > 0 ? p.heads / p.kv_heads : 0;
+  // Where nothing goes through a state, what groups would give counts instead.
+  const std::int64_t numbers =
+      plan.features > 0 || !p.decays()
+          ? states * plan.state()
+          : members * plan.round_tokens() * (plan.width + p.d);
+  const auto bytes = static_cast<std::int64_t>(size_of(p.compute)) *
+                     std::max<std::int64_t>(numbers, 1);
   const std::int64_t pairs = std::max<std::int64_t>(plan.pairs(p), 1);
   plan.slots = std::clamp<std::int64_t>(kStateBytes / bytes, 1, pairs);
   const std::int64_t groups = std::clamp<std::int64_t>(

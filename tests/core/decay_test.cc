@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/linear_cases.h"
+#include "polyattn/plan.h"
 
 namespace polyattn::test {
 namespace {
@@ -238,6 +240,35 @@ TEST(DecayReset, HidesWhatOverflows) {
     if (x[2] >= 96 && at(after.o.tensor, x) != at(before.o.tensor, x)) ++wrong;
   });
   EXPECT_EQ(wrong, 0);
+}
+
+// A short sequence has no state; POLYATTN_PLAN, which asks for a path where
+// there are two, changes nothing.
+TEST(DecayPlan, TheLinearPathIsTheOnlyOne) {
+  Case c{.n = 100,
+         .m = 100,
+         .d = 16,
+         .formula = "x^2/sqrt(N)",
+         .causal = Causal::kFirst,
+         .path = Path::kAuto,
+         .decay = Decay::kGates};
+  ::setenv("POLYATTN_PLAN", "dense", 1);
+  for (const std::int64_t length : {100, 3000}) {
+    c.n = c.m = length;
+    const Instance instance(c);
+    const PathEstimate plan = estimate_paths(
+        instance.inputs(), instance.config(), Direction::kForward);
+    EXPECT_EQ(plan.path, Path::kLinear);
+    EXPECT_EQ(plan.reason,
+              "a call with decay always takes it; a short sequence is one "
+              "chunk");
+    EXPECT_EQ(plan.state_bytes == 0, length == 100);
+    Outputs out = instance.outputs(DType::kF32);
+    EXPECT_EQ(attention_forward(instance.inputs(), instance.config(),
+                                {out.o.tensor, out.rows, {}}),
+              Path::kLinear);
+  }
+  ::unsetenv("POLYATTN_PLAN");
 }
 
 struct Wrong {
