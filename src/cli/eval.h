@@ -1,10 +1,11 @@
 // polyattn eval: the whole test set, or what the run held out, with its
-// weights.
+// weights; of a language model also at other lengths.
 #pragma once
 
 #include <string>
 
 #include "cli/command.h"
+#include "train/evaluate_run.h"
 
 namespace polyattn::cli {
 
@@ -15,7 +16,11 @@ class EvalCommand : public Command {
   int run() override;
 
  private:
+  train::EvaluateOptions options() const;
+  int run_at_lengths() const;
+
   std::string folder_;
+  std::string lengths_;
   std::string data_;
   std::string split_ = "test";
   int threads_ = 0;

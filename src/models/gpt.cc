@@ -1,5 +1,7 @@
 #include "polyattn/models/gpt.h"
 
+#include <algorithm>
+
 #include "models/drop_path.h"
 #include "models/named_options.h"
 #include "nn/choice.h"
@@ -41,6 +43,14 @@ nn::BlockOptions block_options(const GptOptions& o, std::int64_t i) {
   }
   return block;
 }
+
+void check_targets(const torch::Tensor& tokens, const torch::Tensor& targets) {
+  TORCH_CHECK(targets.sizes() == tokens.sizes(), "[Gpt] targets of size ",
+              targets.sizes(), " != ", tokens.sizes(), " of tokens");
+}
+
+// With 50257 tokens, 200 MB.
+constexpr std::int64_t kRowsOfLogits = 1024;
 
 }  // namespace
 
@@ -101,12 +111,16 @@ torch::Tensor GptImpl::logits(const torch::Tensor& x) {
   return head ? head->forward(y) : tokens->logits(y);
 }
 
-torch::Tensor GptImpl::forward(const torch::Tensor& tokens_) {
+torch::Tensor GptImpl::through_blocks(const torch::Tensor& tokens_) {
   torch::Tensor x = embed(tokens_, 0);
   for (const auto& block : *blocks) {
     x = block->as<nn::BlockImpl>()->forward(x);
   }
-  return logits(x);
+  return x;
+}
+
+torch::Tensor GptImpl::forward(const torch::Tensor& tokens_) {
+  return logits(through_blocks(tokens_));
 }
 
 template <typename Cache>
@@ -142,10 +156,28 @@ std::vector<nn::KvCache> GptImpl::make_caches() const {
 
 torch::Tensor GptImpl::loss(const torch::Tensor& tokens_,
                             const torch::Tensor& targets) {
-  TORCH_CHECK(targets.sizes() == tokens_.sizes(), "[Gpt] targets of size ",
-              targets.sizes(), " != ", tokens_.sizes(), " of tokens");
+  check_targets(tokens_, targets);
   return torch::cross_entropy_loss(forward(tokens_).flatten(0, 1),
                                    targets.flatten().to(torch::kLong));
+}
+
+TokenScores GptImpl::score(const torch::Tensor& tokens_,
+                           const torch::Tensor& targets) {
+  check_targets(tokens_, targets);
+  const torch::Tensor rows = through_blocks(tokens_).flatten(0, 1);
+  const torch::Tensor wanted = targets.flatten().to(torch::kLong);
+  std::vector<torch::Tensor> losses, hits;
+  for (std::int64_t i = 0; i < rows.size(0); i += kRowsOfLogits) {
+    const std::int64_t count = std::min(kRowsOfLogits, rows.size(0) - i);
+    const torch::Tensor own =
+        logits(rows.narrow(0, i, count)).to(torch::kFloat);
+    const torch::Tensor target = wanted.narrow(0, i, count);
+    losses.push_back(
+        torch::cross_entropy_loss(own, target, {}, at::Reduction::None));
+    hits.push_back(own.argmax(1).eq(target));
+  }
+  return {torch::cat(losses).view(targets.sizes()),
+          torch::cat(hits).view(targets.sizes())};
 }
 
 }  // namespace polyattn::models

@@ -13,6 +13,7 @@ namespace {
 
 // Ten times what polyattn writes.
 constexpr std::size_t kMaxConfigBytes = 1 << 16;
+constexpr std::size_t kMaxLengthsBytes = 1 << 18;
 
 }  // namespace
 
@@ -26,6 +27,7 @@ RunFiles::RunFiles(const FoundRun& run, std::filesystem::path root)
 bool RunFiles::refresh(const std::stop_token& stop) {
   bool changed = refresh_info();
   changed = refresh_config() || changed;
+  changed = refresh_lengths() || changed;
   changed = metrics_.refresh(stop) || changed;
   const FileState maps = file_state(folder_ / "maps.json");
   if (maps != maps_state_) {
@@ -83,6 +85,26 @@ bool RunFiles::refresh_config() {
   return true;
 }
 
+bool RunFiles::refresh_lengths() {
+  const std::filesystem::path path = folder_ / "lengths.json";
+  const FileState state = file_state(path);
+  if (state == lengths_state_) return false;
+  lengths_state_ = state;
+  facts_.lengths.reset();
+  lengths_warning_.clear();
+  if (!state.exists()) return true;
+  try {
+    facts_.lengths =
+        run::parse_lengths(read_file(path, kMaxLengthsBytes, root_));
+  } catch (const base::JsonError& error) {
+    lengths_warning_ = fmt::format("{}: {}: the lengths are left out",
+                                   path.string(), error.what());
+  } catch (const std::runtime_error& error) {
+    lengths_warning_ = error.what();
+  }
+  return true;
+}
+
 const Maps* RunFiles::maps() {
   if (!maps_ && maps_state_.exists() && maps_warning_.empty()) {
     const std::filesystem::path path = folder_ / "maps.json";
@@ -105,7 +127,7 @@ std::vector<std::string> RunFiles::warnings() const {
     return all;
   }
   for (const std::string& warning :
-       {config_warning_, metrics_.warning(), maps_warning_}) {
+       {config_warning_, metrics_.warning(), maps_warning_, lengths_warning_}) {
     if (!warning.empty()) all.push_back(warning);
   }
   if (!config_state_.exists()) {

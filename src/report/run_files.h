@@ -14,6 +14,7 @@
 #include "report/maps.h"
 #include "report/metrics_file.h"
 #include "train/run/config.h"
+#include "train/run/lengths.h"
 #include "train/run/records.h"
 
 namespace polyattn::report {
@@ -24,6 +25,7 @@ struct RunFacts {
   run::RunInfo info;
   std::string config;   // the text of config.toml, UTF-8
   std::string updated;  // ISO 8601, UTC: when a record was last written
+  std::optional<run::Lengths> lengths;
 };
 
 class RunFiles {
@@ -59,6 +61,7 @@ class RunFiles {
  private:
   bool refresh_info();
   bool refresh_config();
+  bool refresh_lengths();
 
   std::filesystem::path folder_;
   std::filesystem::path root_;
@@ -66,8 +69,8 @@ class RunFiles {
   std::optional<run::Config> config_;
   MetricsFile metrics_;
   std::optional<Maps> maps_;
-  FileState info_state_, config_state_, maps_state_;
-  std::string info_warning_, config_warning_, maps_warning_;
+  FileState info_state_, config_state_, maps_state_, lengths_state_;
+  std::string info_warning_, config_warning_, maps_warning_, lengths_warning_;
   bool readable_ = false;
   std::int64_t version_ = 0;
 };

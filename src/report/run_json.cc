@@ -224,6 +224,7 @@ Json facts_json(const RunFacts& facts, std::int64_t step) {
     json["divergence"] = {{"step", info.divergence->step},
                           {"what", text(info.divergence->what)}};
   }
+  if (facts.lengths) json["lengths"] = run::lengths_json(*facts.lengths);
   return json;
 }
 

@@ -3,28 +3,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "train/evaluation_mode.h"
 #include "train/prefetch.h"
 
 namespace polyattn::train {
-namespace {
-
-// Puts the module into the mode of use, and back.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(torch::nn::Module& module)
-      : module_(module), training_(module.is_training()) {
-    module_.eval();
-  }
-  ~EvaluationMode() { module_.train(training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  torch::nn::Module& module_;
-  bool training_;
-};
-
-}  // namespace
 
 run::Evaluation evaluate(Network& network, const Examples& examples, bool text,
                          const std::function<void(double)>& progress) {

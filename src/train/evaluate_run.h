@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "train/run/lengths.h"
 #include "train/run/records.h"
 
 namespace polyattn::train {
@@ -30,5 +32,17 @@ struct RunEvaluation {
 // Throws std::runtime_error if the loss is not finite, and what load_run()
 // throws.
 RunEvaluation evaluate_run(const EvaluateOptions& options);
+
+struct RunLengths {
+  run::Lengths lengths;
+  std::string task;
+  std::string activation;
+  std::int64_t step = 0;  // -1 for the best weights
+};
+
+// The same at several lengths (train/lengths.h). Throws base::UsageError for
+// lengths that check_lengths() refuses.
+RunLengths evaluate_run_lengths(const EvaluateOptions& options,
+                                const std::vector<std::int64_t>& lengths);
 
 }  // namespace polyattn::train

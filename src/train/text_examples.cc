@@ -10,7 +10,14 @@
 namespace polyattn::train {
 namespace {
 
-constexpr std::int64_t kTestWindows = 32;
+// Of the batches that are evaluated: at most so many windows, and fewer of long
+// ones, whose rows must fit into memory.
+constexpr std::int64_t kMostTestWindows = 32;
+constexpr std::int64_t kTestBytes = 32768;
+
+std::int64_t test_windows(std::int64_t context) {
+  return std::clamp<std::int64_t>(kTestBytes / context, 1, kMostTestWindows);
+}
 
 // Targets that do not count (torch's cross entropy).
 constexpr std::int64_t kIgnored = -100;
@@ -62,14 +69,16 @@ Batch TextExamples::train_batch(std::int64_t index) {
 
 std::int64_t TextExamples::test_batches() const {
   const std::int64_t windows = (test_bytes_ - 1 + context_ - 1) / context_;
-  return (windows + kTestWindows - 1) / kTestWindows;
+  const std::int64_t each = test_windows(context_);
+  return (windows + each - 1) / each;
 }
 
 Batch TextExamples::test_batch(std::int64_t index) const {
   const std::int64_t predicted = test_bytes_ - 1;
-  const std::int64_t first = index * kTestWindows * context_;
+  const std::int64_t each = test_windows(context_);
+  const std::int64_t first = index * each * context_;
   const std::int64_t windows =
-      std::min(kTestWindows, (predicted - first + context_ - 1) / context_);
+      std::min(each, (predicted - first + context_ - 1) / context_);
   Batch batch = make_batch(windows, context_);
   auto* inputs = batch.inputs.data_ptr<std::int64_t>();
   auto* targets = batch.targets.data_ptr<std::int64_t>();

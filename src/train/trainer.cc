@@ -11,6 +11,7 @@
 #include "train/attention_maps.h"
 #include "train/evaluate.h"
 #include "train/examples.h"
+#include "train/lengths.h"
 #include "train/network.h"
 #include "train/prefetch.h"
 #include "train/run_folder.h"
@@ -30,6 +31,15 @@ std::int64_t steps_of(const run::Config& config, const Examples& examples) {
                                        config.train.accumulate);
 }
 
+// Before hours of training rather than after.
+std::vector<std::int64_t> checked_lengths(const Job& job) {
+  const std::string& text = job.config.record.lengths;
+  if (text.empty()) return {};
+  std::vector<std::int64_t> lengths = run::parse_length_list(text);
+  check_lengths(job.config, *job.data, lengths);
+  return lengths;
+}
+
 class Trainer {
  public:
   explicit Trainer(const Job& job);
@@ -41,6 +51,7 @@ class Trainer {
   bool step(Prefetcher& batches);
   void evaluate_now();
   void save_maps();
+  void save_lengths();
   void report(bool evaluating);
   bool due(std::int64_t every) const;
   std::int64_t steps_between_evaluations() const;
@@ -48,6 +59,7 @@ class Trainer {
   const Job& job_;
   const run::Config& config_;
   TaskShape shape_;
+  std::vector<std::int64_t> lengths_;
   std::unique_ptr<Examples> examples_;
   std::unique_ptr<const Teacher> teacher_;
   RunFolder folder_;
@@ -63,6 +75,7 @@ Trainer::Trainer(const Job& job)
     : job_(job),
       config_(job.config),
       shape_(shape_of(*job.data, job.config.task)),
+      lengths_(checked_lengths(job)),
       examples_(make_examples(job.data, job.config)),
       teacher_(make_teacher(job.config, shape_, examples_->pixels())),
       folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
@@ -154,6 +167,7 @@ run::RunInfo Trainer::run() {
     if (!step(batches)) return log_.info();
   }
   save_maps();
+  save_lengths();
   log_.set_state(run::RunState::kFinished);
   return log_.info();
 }
@@ -169,6 +183,20 @@ void Trainer::save_maps() {
   if (!maps.is_null()) {
     base::write_text_file(job_.folder / "maps.json", maps.dump() + "\n");
   }
+}
+
+void Trainer::save_lengths() {
+  if (lengths_.empty()) return;
+  optimizer_.swap_average();
+  run::Lengths found;
+  {
+    const Autocast autocast(config_.train.autocast);
+    found = evaluate_lengths(network_, job_.data, config_, lengths_,
+                             [&](double) { report(true); });
+  }
+  optimizer_.swap_average();
+  found.weights = "last";
+  run::write_lengths(job_.folder, found);
 }
 
 // What run.json says, if the run needs nothing more.

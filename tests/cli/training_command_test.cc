@@ -394,6 +394,24 @@ TEST_F(Writing, BeginsAnewWhereTheContextEnds) {
   EXPECT_EQ(run({"generate", out, "--mode", "state"}), 2);
   EXPECT_NE(log().find("softmax is not a polynomial"), std::string::npos);
   EXPECT_EQ(run({"generate", out, "--window", "-1"}), 2) << log();
+
+  ASSERT_EQ(run({"eval", out, "--lengths", "16,128", "--json"}), 0) << log();
+  const auto lengths = nlohmann::json::parse(log());
+  EXPECT_EQ(lengths.at("lengths").size(), 2U);
+  EXPECT_EQ(lengths.at("lengths")[1].at("length"), 128);
+  // And beside the run, for its report.
+  EXPECT_EQ(
+      nlohmann::json::parse(test::read_text(fs::path(out) / "lengths.json"))
+          .at("lengths"),
+      lengths.at("lengths"));
+  ASSERT_EQ(run({"eval", out, "--lengths", "16,128"}), 0) << log();
+  EXPECT_NE(log().find("trained at length 32: bits per byte"),
+            std::string::npos)
+      << log();
+  EXPECT_EQ(run({"eval", out, "--lengths", "16,1k"}), 2) << log();
+  EXPECT_NE(log().find("--lengths: \"1k\" is no length"), std::string::npos)
+      << log();
+  EXPECT_EQ(run({"eval", out, "--lengths", "9999"}), 2) << log();
 }
 
 TEST_F(Writing, RefusesWhatMakesNoSense) {

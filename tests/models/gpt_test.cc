@@ -137,6 +137,34 @@ TEST(Gpt, LossIsCrossEntropy) {
               -each.select(1, 9).mean().item<double>(), 1e-5);
 }
 
+TEST(Gpt, ScoresEachTargetByItself) {
+  torch::manual_seed(8);
+  const torch::NoGradGuard no_grad;
+  Gpt model(small().positions("rotary"));
+  model->eval();
+  // More rows than logits are made of at once.
+  const auto tokens = random_tokens(3, 700);
+  auto targets = random_tokens(3, 700);
+  targets.select(1, 5).fill_(-100);
+  const auto scores = model->score(tokens, targets);
+  ASSERT_EQ(scores.losses.sizes(), targets.sizes());
+  const auto logits = model->forward(tokens);
+  const auto each = logits.log_softmax(-1)
+                        .gather(-1, targets.clamp_min(0).unsqueeze(-1))
+                        .squeeze(-1)
+                        .neg();
+  const auto asked = targets.ge(0);
+  EXPECT_LT((scores.losses - each.where(asked, torch::zeros({})))
+                .abs()
+                .max()
+                .item<double>(),
+            1e-5);
+  EXPECT_TRUE(scores.hits.equal(logits.argmax(-1).eq(targets)));
+  EXPECT_GT(scores.hits.sum().item<std::int64_t>(), 0);
+  expect_error([&] { model->score(tokens, targets.narrow(1, 0, 3)); },
+               "[Gpt] targets of size [3, 3] != [3, 700] of tokens");
+}
+
 TEST(Gpt, GradientsReachEveryParameter) {
   torch::manual_seed(5);
   for (const bool tied : {true, false}) {

@@ -481,6 +481,29 @@ TEST(Document, FitsWhatItIsToldTo) {
   }
 }
 
+TEST(Document, RunsHaveWhatTheyReachByLength) {
+  const TemporaryFolder folder;
+  const std::string lengths =
+      R"({"weights":"last","split":"test","context":8,"lengths":[{"length":8,)"
+      R"("count":9,"loss":0.5,"bits_per_byte":"inf","places":[{"to":8,)"
+      R"("count":9,"loss":0.5,"bits_per_byte":0.75}]}]})";
+  write_small_run(folder / "a", finished_run("softmax", 1, 0.5));
+  write_small_run(folder / "b", finished_run("softmax", 2, 0.5));
+  write_small_run(folder / "c", finished_run("softmax", 3, 0.5));
+  write_text(folder / "a/lengths.json", lengths);
+  write_text(folder / "b/lengths.json", "{}");
+  const Document document = make_document({folder.path()}, {});
+  const Json json = parsed(document);
+  EXPECT_EQ(run_named(json, "a")["lengths"], base::parse_json(lengths));
+  EXPECT_FALSE(run_named(json, "b").contains("lengths"));
+  EXPECT_FALSE(run_named(json, "c").contains("lengths"));
+  ASSERT_EQ(document.warnings.size(), 1U);
+  EXPECT_NE(document.warnings[0].find("b/lengths.json: \"weights\" is missing: "
+                                      "the lengths are left out"),
+            std::string::npos)
+      << document.warnings[0];
+}
+
 TEST(Document, OneRunOfEachActivationShowsItsMaps) {
   const TemporaryFolder folder;
   for (int seed = 1; seed <= 2; ++seed) {

@@ -6,6 +6,7 @@ import { navBar } from './nav';
 import { runGroup } from './sections/axis';
 import { benchSection } from './sections/bench';
 import { curvesSection } from './sections/curves';
+import { lengthsSection } from './sections/lengths';
 import { MapsSection } from './sections/maps';
 import { normsSection } from './sections/norms';
 import { resultSection } from './sections/result';
@@ -58,6 +59,7 @@ export class App {
     this.charts = [
       curvesSection(this.context, group),
       normsSection(this.context, group),
+      lengthsSection(this.context),
       new MapsSection(this.context),
     ];
     this.chartArea = h(

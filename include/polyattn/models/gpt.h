@@ -56,6 +56,12 @@ struct GptOptions {
 GptOptions gpt_options(const std::string& name);
 std::vector<std::string> gpt_names();
 
+// Of each target [B, N].
+struct TokenScores {
+  torch::Tensor losses;  // cross-entropy, in nats; 0 where a target is -100
+  torch::Tensor hits;    // bool: it is the likeliest token
+};
+
 class GptImpl : public torch::nn::Cloneable<GptImpl> {
  public:
   explicit GptImpl(const GptOptions& options_);
@@ -82,6 +88,11 @@ class GptImpl : public torch::nn::Cloneable<GptImpl> {
   // is tokens [B, N] moved by one. Targets of -100 do not count.
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets);
 
+  // The loss of each target by itself. Logits are made of some rows at a time,
+  // so that a long text and a large vocabulary need little memory together.
+  // Under torch::NoGradGuard.
+  TokenScores score(const torch::Tensor& tokens, const torch::Tensor& targets);
+
   GptOptions options;
   nn::TokenEmbedding tokens{nullptr};
   nn::PositionEmbedding positions{nullptr};
@@ -91,6 +102,7 @@ class GptImpl : public torch::nn::Cloneable<GptImpl> {
 
  private:
   torch::Tensor embed(const torch::Tensor& tokens_, std::int64_t first);
+  torch::Tensor through_blocks(const torch::Tensor& tokens_);
   torch::Tensor logits(const torch::Tensor& x);
   template <typename Cache>
   torch::Tensor forward_cached(const torch::Tensor& tokens_,

@@ -150,6 +150,7 @@ struct RecordConfig {
   std::int64_t evaluate = 0;      // steps between evaluations; 0: every epoch
   std::int64_t checkpoint = 200;  // steps between checkpoints; 0: at the end
   std::int64_t keep = 2;          // checkpoints beside the best
+  std::string lengths;            // to evaluate at in the end; empty: none
   bool tensorboard = false;
 
   bool operator==(const RecordConfig&) const = default;

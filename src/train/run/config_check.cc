@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "base/utf8.h"
 #include "polyattn/activation.h"
+#include "train/run/lengths.h"
 #include "train/run/models.h"
 #include "train/run/nystrom_check.h"
 #include "train/run/problems.h"
@@ -53,6 +54,7 @@ class Checker {
   void check_norm_clamp();
   void check_window();
   void check_distillation();
+  void check_lengths();
 
   const Config& config_;
   const TaskEntry* task_;
@@ -346,6 +348,23 @@ void Checker::check_distillation() {
   }
 }
 
+void Checker::check_lengths() {
+  const std::string& text = config_.record.lengths;
+  if (text.empty()) return;
+  try {
+    const std::int64_t longest = parse_length_list(text).back();
+    if (config_.model.positions == "learned" &&
+        longest > config_.task.context) {
+      refuse("record", "lengths",
+             " has {}, but model.positions are learned for task.context {} "
+             "alone",
+             longest, config_.task.context);
+    }
+  } catch (const std::invalid_argument& error) {
+    refuse("record", "lengths", ": {}", std::string(error.what()));
+  }
+}
+
 std::vector<BadValue> Checker::run() {
   for (const Field& field : fields()) check_value(field);
   if (!bad_.empty() || !knows_model()) return bad_;
@@ -367,6 +386,7 @@ std::vector<BadValue> Checker::run() {
     bad_.push_back(std::move(bad));
   }
   check_window();
+  check_lengths();
   if (task_->kind == kImages) check_distillation();
   return bad_;
 }

@@ -284,6 +284,9 @@ constexpr Field kFields[] = {
      "steps between checkpoints; 0: at the end", kCountOrNone},
     {"record", "keep", kRecord<&RecordConfig::keep>,
      "checkpoints kept beside the best", kCount},
+    {"record", "lengths", kRecord<&RecordConfig::lengths>,
+     "lengths to evaluate at in the end, as 256,1024,4096; empty: none",
+     {}, {}, kTexts},
     {"record", "tensorboard", kRecord<&RecordConfig::tensorboard>,
      "write event files for TensorBoard too"},
 };

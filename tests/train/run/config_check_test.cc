@@ -385,5 +385,20 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
             "listops, imdb; did you mean cifar10?");
 }
 
+TEST(ConfigAgreement, LengthsAreNumbersThatTheModelCanRead) {
+  EXPECT_EQ(refusal("sotu", {"record.lengths=256,16384"}), "");
+  EXPECT_EQ(
+      refusal("sotu", {"record.lengths=256,x"}),
+      "[config] --set: record.lengths: \"x\" is no length: numbers from 1 "
+      "to 1048576, as 256,1024,4096");
+  EXPECT_EQ(refusal("sotu", {"record.lengths=128", "model.positions=learned"}),
+            "");
+  EXPECT_EQ(
+      refusal("sotu", {"record.lengths=128,512", "model.positions=learned"}),
+      "[config] --set: record.lengths has 512, but model.positions are "
+      "learned for task.context 256 alone");
+  EXPECT_NE(refusal("listops", {"record.lengths=128"}), "");
+}
+
 }  // namespace config_check_test
 }  // namespace polyattn::run

@@ -172,6 +172,22 @@ export interface Maps {
   maps: AttentionMap[];
 }
 
+// What a language model reaches at a length, or after so many tokens were read.
+export interface LengthFigure {
+  tokens: number;
+  value: number;
+}
+
+export interface LengthResult extends LengthFigure {
+  places: LengthFigure[];
+}
+
+export interface Lengths {
+  figure: 'accuracy' | 'bits_per_byte';
+  context: number; // tokens of an example of the training
+  results: LengthResult[];
+}
+
 export interface Run {
   name: string;
   task: string;
@@ -205,6 +221,7 @@ export interface Run {
   start: Start | null;
   updated: string; // when a record was last written
   maps: Maps | null;
+  lengths: Lengths | null;
 }
 
 export interface TheoryRow {

@@ -5,6 +5,7 @@ import type { Comparison, Report, Row, Run, RunState } from './document';
 import { alignNames } from './names';
 import { readBench, readTheory } from './read-extras';
 import { readGrid } from './read-grids';
+import { readLengths } from './read-lengths';
 import { readMaps } from './read-maps';
 import { readFigure, readSample } from './read-parts';
 import { readEvalSeries, readNormSeries, readStart, readTrainSeries } from './read-series';
@@ -117,6 +118,7 @@ function readRun(value: unknown): Run {
     start: readStart(run.start),
     updated: text(run.updated),
     maps: readMaps(run.maps),
+    lengths: readLengths(run.lengths),
   };
 }
 

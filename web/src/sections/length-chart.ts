@@ -1,5 +1,6 @@
-// Values against the number of tokens, both axes logarithmic, or against time, both
-// linear; and dotted what they are held against, where there is such a thing.
+// Values against the number of tokens, which is on a logarithmic axis as values are
+// unless they are linear, or against time, both linear; and dotted what they are held
+// against, where there is such a thing.
 import type { ChartData } from '../charts/data';
 import { Plot, type SeriesLook } from '../charts/plot';
 import { summaryTextOf } from '../charts/summary';
@@ -19,8 +20,7 @@ export class LengthChart {
   readonly element: HTMLElement;
   private readonly frame = h('div', { class: 'frame', role: 'img' });
   private readonly key = h('ul', { class: 'key' });
-  private readonly styles = new Styles();
-  private readonly tooltip = new Tooltip(this.styles);
+  private readonly tooltip: Tooltip;
   private plot: Plot | null = null;
   private panel: LengthPanel;
   private visible = false;
@@ -29,7 +29,9 @@ export class LengthChart {
     private readonly theme: Theme,
     panels: LengthPanel[],
     label: string, // of the choice between them
+    private readonly styles = new Styles(),
   ) {
+    this.tooltip = new Tooltip(styles);
     this.panel = panels[0];
     const options = panels.map((panel) => ({ value: panel, text: pretty(panel.title) }));
     const choice =
@@ -68,7 +70,7 @@ export class LengthChart {
     this.plot = new Plot(this.frame, data, {
       width: this.frame.clientWidth,
       height: 280,
-      log: !time,
+      log: !time && this.panel.linear !== true,
       logX: !time,
       spanGaps: time,
       compact: false,
@@ -76,7 +78,7 @@ export class LengthChart {
       references: [],
       marks: [],
       xText: (value) => integer(value),
-      xName: time ? 'processor time, seconds' : 'N, tokens',
+      xName: time ? 'processor time, seconds' : (this.panel.axis ?? 'N, tokens'),
       xTicks: !time && x.length <= 12 ? x : undefined,
       range: () => (time ? [0, x[x.length - 1] * 1.03] : [x[0] / 1.15, x[x.length - 1] * 1.15]),
       look: (series) => this.look(series.activation),
@@ -94,10 +96,16 @@ export class LengthChart {
     return { colour: this.theme.colour(style.colour), dash: style.dash };
   }
 
+  private xTitle(x: number): string {
+    if (this.panel.time) return `${significant(x)} s`;
+    const { axis } = this.panel;
+    return axis === undefined ? `N = ${integer(x)}` : `${axis}: ${integer(x)}`;
+  }
+
   private cursorAt(index: number | null, data: ChartData): void {
     if (index === null || this.plot === null) return this.tooltip.hide();
     this.tooltip.show(
-      this.panel.time ? `${significant(data.x[index])} s` : `N = ${integer(data.x[index])}`,
+      this.xTitle(data.x[index]),
       data.readout(index),
       this.plot.left(index),
       this.plot.over.clientWidth,

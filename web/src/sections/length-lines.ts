@@ -18,6 +18,8 @@ export interface LengthPanel {
   title: string;
   lines: LengthLine[];
   time?: boolean; // against seconds of processor time, both axes linear
+  axis?: string; // what the tokens are; N if nothing is said
+  linear?: boolean; // values, instead of their logarithms
 }
 
 // The name of the lines that the measured ones are held against.
