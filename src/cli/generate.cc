@@ -1,15 +1,74 @@
 #include "cli/generate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/output.h"
 #include "base/program.h"
+#include "base/progress.h"
 #include "base/stop_signals.h"
 
 namespace polyattn::cli {
+namespace {
+
+// Beyond so many tokens the speed of the first and last tenth is worth a word.
+constexpr std::size_t kLongText = 1000;
+
+std::string speed_text(const train::GenerateResult& result) {
+  const double mean = static_cast<double>(result.text.size()) / result.seconds;
+  std::string text =
+      fmt::format("{} bytes, {:.0f} a second", result.text.size(), mean);
+  if (result.text.size() >= kLongText && result.speeds.size() > 1) {
+    text += fmt::format(" ({:.0f} in the first tenth, {:.0f} in the last)",
+                        result.speeds.front(), result.speeds.back());
+  }
+  return text;
+}
+
+// Beside text that is not seen on the terminal.
+class WritingBar {
+ public:
+  WritingBar(bool json, std::int64_t bytes)
+      : shown_(base::progress_style(json) == base::ProgressStyle::kTerminal &&
+               (json || ::isatty(STDOUT_FILENO) == 0)),
+        bytes_(bytes) {}
+  ~WritingBar() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  WritingBar(const WritingBar&) = delete;
+  WritingBar& operator=(const WritingBar&) = delete;
+
+  void add(std::size_t bytes) {
+    done_ += static_cast<std::int64_t>(bytes);
+    const auto now = Clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const auto done = static_cast<double>(done_);
+    const double all = static_cast<double>(bytes_);
+    fmt::print(stderr, "\r{}\033[K",
+               base::progress_line(done / all, seconds * (all - done) / done,
+                                   fmt::format("{} bytes, {:.0f} a second",
+                                               done_, done / seconds),
+                                   base::terminal_columns()));
+    std::fflush(stderr);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool shown_;
+  std::int64_t bytes_;
+  std::int64_t done_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+};
+
+}  // namespace
 
 GenerateCommand::GenerateCommand(CLI::App& parent)
     : Command(parent.add_subcommand("generate", kAboutGenerate)) {
@@ -51,9 +110,11 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
 }
 
 train::GenerateResult GenerateCommand::write() const {
+  WritingBar bar(json_, options_.bytes);
   try {
     return train::generate(options_, [&](std::string_view piece) {
       if (!json_) base::print_text(piece);
+      bar.add(piece.size());
       return !base::StopSignals::stopped();
     });
   } catch (const std::invalid_argument& error) {
@@ -74,6 +135,7 @@ int GenerateCommand::run() {
                                          {"text", result.text},
                                          {"seconds", result.seconds},
                                          {"bytes_per_second", speed},
+                                         {"speeds", result.speeds},
                                          {"window", result.window},
                                          {"training_context", result.context},
                                          {"state_bytes", result.state_bytes},
@@ -81,8 +143,7 @@ int GenerateCommand::run() {
     base::print_json(json);
   } else {
     base::print_text("\n");
-    fmt::print(stderr, "({} bytes, {:.0f} a second; {} of {:.1f} KB)\n",
-               result.text.size(), speed,
+    fmt::print(stderr, "({}; {} of {:.1f} KB)\n", speed_text(result),
                result.sums ? "a state" : "keys and values",
                static_cast<double>(result.state_bytes) / 1024);
   }

@@ -8,6 +8,7 @@
 
 #include "polyattn/models/gpt.h"
 #include "train/loaded_run.h"
+#include "train/run/tasks.h"
 #include "train/sampling.h"
 
 namespace polyattn::train {
@@ -16,7 +17,8 @@ namespace {
 constexpr std::int64_t kMostBytes = 1'000'000'000;
 
 void check(const GenerateOptions& options, const run::Config& config) {
-  if (config.task.name != "sotu" && config.task.name != "text") {
+  const run::TaskEntry* const task = run::find_task(config.task.name);
+  if (task == nullptr || task->kind != run::kTexts) {
     throw std::invalid_argument("[generate] " + options.folder.string() +
                                 " was trained on " + config.task.name +
                                 ", which is no text");
@@ -129,6 +131,38 @@ class Reader {
   std::int64_t done_ = 0;  // bytes of the text that were read
 };
 
+// Tokens a second, by tenths of what is written.
+class Speeds {
+ public:
+  explicit Speeds(std::int64_t all) : all_(all) {}
+
+  double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  void add_token() {
+    ++done_;
+    if (done_ * kParts < all_ * std::ssize(found_) + all_) return;
+    const double now = seconds();
+    found_.push_back(static_cast<double>(done_ - done_before_) /
+                     (now - seconds_before_));
+    done_before_ = done_;
+    seconds_before_ = now;
+  }
+
+  const std::vector<double>& found() const { return found_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::int64_t kParts = 10;
+
+  std::int64_t all_;
+  Clock::time_point start_ = Clock::now();
+  std::int64_t done_ = 0, done_before_ = 0;
+  double seconds_before_ = 0;
+  std::vector<double> found_;
+};
+
 }  // namespace
 
 GenerateResult generate(const GenerateOptions& options,
@@ -153,7 +187,7 @@ GenerateResult generate(const GenerateOptions& options,
   result.context = shape.length;
   std::string text = options.prompt.empty() ? "\n" : options.prompt;
   const std::size_t first = text.size();
-  const auto start = std::chrono::steady_clock::now();
+  Speeds speeds(options.bytes);
   while (static_cast<std::int64_t>(text.size() - first) < options.bytes) {
     const torch::Tensor logits = reader.read(text).to(torch::kFloat);
     check_finite(logits, loaded.step);
@@ -161,6 +195,7 @@ GenerateResult generate(const GenerateOptions& options,
         {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())},
         sampling, random);
     text.push_back(static_cast<char>(token));
+    speeds.add_token();
     if (!show(std::string_view(text).substr(text.size() - 1))) break;
     if (!options.stop.empty() &&
         std::string_view(text).substr(first).ends_with(options.stop)) {
@@ -169,9 +204,8 @@ GenerateResult generate(const GenerateOptions& options,
   }
   reader.describe(result);
   result.text = text.substr(first);
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
+  result.seconds = speeds.seconds();
+  result.speeds = speeds.found();
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "polyattn/decode.h"
 
@@ -34,6 +35,8 @@ struct GenerateOptions {
 struct GenerateResult {
   std::string text;  // without the prompt
   double seconds = 0;
+  // Tokens a second, of each tenth of what was written.
+  std::vector<double> speeds = {};
   std::int64_t window = 0;       // as it was used; 0: everything
   std::int64_t context = 0;      // of the training
   std::int64_t state_bytes = 0;  // of what stood for the text at the end

@@ -444,6 +444,8 @@ TEST_F(Writing, GoesOnWithAStateOfConstantSize) {
   const auto cache = write("cache", "500"), state = write("state", "500");
   EXPECT_EQ(cache.at("text"), state.at("text"));
   EXPECT_EQ(state.at("text").get<std::string>().size(), 500U);
+  ASSERT_EQ(state.at("speeds").size(), 10U);
+  for (const auto& speed : state.at("speeds")) EXPECT_GT(speed, 0);
   EXPECT_EQ(state.at("state"), true);
   EXPECT_EQ(cache.at("state"), false);
   EXPECT_EQ(state.at("training_context"), 32);

@@ -1,6 +1,8 @@
 // Gpt: sizes known from elsewhere, decoding, training, errors.
 #include "polyattn/models/gpt.h"
 
+#include <ATen/record_function.h>
+#include <malloc.h>
 #include <torch/optim/adamw.h>
 
 #include "models/meta_device.h"
@@ -163,6 +165,73 @@ TEST(Gpt, ScoresEachTargetByItself) {
   EXPECT_GT(scores.hits.sum().item<std::int64_t>(), 0);
   expect_error([&] { model->score(tokens, targets.narrow(1, 0, 3)); },
                "[Gpt] targets of size [3, 3] != [3, 700] of tokens");
+}
+
+// What a text of so many tokens takes: bytes of its state, of all memory that
+// malloc has given out, and for the tokens that follow the ops of torch and the
+// elements that these are given.
+struct DecodingCost {
+  std::size_t state = 0;
+  std::size_t memory = 0;
+  std::int64_t ops = 0;
+  std::int64_t elements = 0;
+};
+
+thread_local DecodingCost* counted = nullptr;
+
+std::unique_ptr<at::ObserverContext> count_op(const at::RecordFunction& op) {
+  if (counted == nullptr) return nullptr;
+  ++counted->ops;
+  for (const c10::IValue& input : op.inputs())
+    if (input.isTensor() && input.toTensor().defined())
+      counted->elements += input.toTensor().numel();
+  return nullptr;
+}
+
+// Of so many single tokens that some of them fold what waits into the sums.
+DecodingCost cost_of_steps(GptImpl& model,
+                           std::vector<nn::DecodeCache>& caches) {
+  constexpr int kSteps = 192;
+  DecodingCost cost;
+  counted = &cost;
+  for (int i = 0; i < kSteps; ++i) model.forward(random_tokens(1, 1), caches);
+  counted = nullptr;
+  for (const nn::DecodeCache& cache : caches) cost.state += cache.bytes();
+  cost.memory = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+  return cost;
+}
+
+// A text of 100000 tokens costs no more to go on with than one of 8000: not the
+// state, nor the memory around it, nor the work of a token. No clock is asked.
+TEST(Gpt, AStateOfAHundredThousandTokensIsThatOfAShortText) {
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(9);
+  auto options = small().positions("rotary").activation("x^2/sqrt(N)");
+  options.block().attention().short_conv(4).center_values(true);
+  Gpt model(options);
+  model->eval();
+  auto caches = model->make_decode_caches(DecodeMode::kSums);
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(count_op).needsInputs(true));
+  constexpr std::int64_t kPiece = 2000;
+  const auto read_to = [&](std::int64_t length) {
+    while (caches.front().length() < length) {
+      model->forward(
+          random_tokens(1, std::min(kPiece, length - caches.front().length())),
+          caches);
+    }
+    return cost_of_steps(*model, caches);
+  };
+  const DecodingCost early = read_to(8000), late = read_to(100'000);
+  at::removeCallback(handle);
+  EXPECT_EQ(caches.front().length(), 100'192);
+  EXPECT_GE(caches.front().folded(), 100'000);
+  EXPECT_EQ(early.state, late.state);
+  EXPECT_EQ(early.ops, late.ops);
+  EXPECT_EQ(early.elements, late.elements);
+  EXPECT_GT(early.ops, 192 * 10);
+  // A single row of 16 floats for each token would be 6 MB.
+  EXPECT_LT(late.memory, early.memory + 100'000);
 }
 
 TEST(Gpt, GradientsReachEveryParameter) {

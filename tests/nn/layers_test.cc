@@ -262,6 +262,20 @@ TEST(Rotary, TurnsPairsByTheirAngle) {
   }
 }
 
+TEST(Rotary, TablesOfADecodedTextStopGrowing) {
+  torch::manual_seed(31);
+  Rotary whole(RotaryOptions(), 8), pieces(RotaryOptions(), 8);
+  const auto x = torch::randn({1, 2, 9000, 8});
+  const auto turned = whole.rotate(x, 0);
+  EXPECT_GE(whole.capacity(), 9000);
+  for (const std::int64_t first : {0, 4000, 4095, 4096, 8990}) {
+    EXPECT_TRUE(pieces.rotate(x.narrow(2, first, 10), first)
+                    .equal(turned.narrow(2, first, 10)))
+        << first;
+    EXPECT_LE(pieces.capacity(), 8192);
+  }
+}
+
 TEST(Rotary, TablesGrowAndChangeType) {
   Rotary rotary(RotaryOptions(), 8);
   EXPECT_EQ(rotary.capacity(), 0);
