@@ -79,6 +79,16 @@ void append(const SequenceSet& from, std::size_t i, SequenceSet& to) {
   to.towers = from.towers;
 }
 
+void append(const ProbeSet& from, std::size_t i, ProbeSet& to) {
+  to.length = from.length;
+  const auto first = static_cast<std::ptrdiff_t>(i) * from.length;
+  const auto last = first + from.length;
+  to.tokens.insert(to.tokens.end(), from.tokens.begin() + first,
+                   from.tokens.begin() + last);
+  to.answers.insert(to.answers.end(), from.answers.begin() + first,
+                    from.answers.begin() + last);
+}
+
 template <typename Splits>
 void divide(Splits& splits, double share) {
   const std::vector<bool> held = draw(splits.train.count(), share);
@@ -102,6 +112,8 @@ void hold_out(ImageFileSplits& splits, double share) {
 }
 
 void hold_out(SequenceSplits& splits, double share) { divide(splits, share); }
+
+void hold_out(ProbeSplits& splits, double share) { divide(splits, share); }
 
 void hold_out(TextSplits& splits, double share) {
   // A byte, and the one that follows it.

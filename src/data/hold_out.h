@@ -14,6 +14,7 @@ namespace polyattn::data {
 void hold_out(ImageSplits& splits, double share);
 void hold_out(ImageFileSplits& splits, double share);
 void hold_out(SequenceSplits& splits, double share);
+void hold_out(ProbeSplits& splits, double share);
 void hold_out(TextSplits& splits, double share);
 
 }  // namespace polyattn::data

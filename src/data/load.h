@@ -108,4 +108,15 @@ struct SotuPairsSource {
 // Pairs of passages as bytes moved up by one (data/sotu_pairs.h).
 SequenceSplits load_sotu_pairs(const SotuPairsSource& source);
 
+struct ProbeSource {
+  std::string name;          // recall, copy
+  std::int64_t length = 64;  // tokens of an example, an even number
+  std::int64_t pairs = 8;    // of keys and values, of recall
+  std::int64_t train_count = 100000;
+  std::int64_t test_count = 1000;
+};
+
+// Generated, and not kept: it takes no time.
+ProbeSplits load_probes(const ProbeSource& source);
+
 }  // namespace polyattn::data

@@ -96,4 +96,22 @@ struct SequenceSplits {
   SequenceSet validation = {};
 };
 
+// Sequences of one length of which some tokens are asked for (data/probes.h).
+struct ProbeSet {
+  std::int64_t length = 0;
+  std::vector<std::uint8_t> tokens = {};   // [count, length]
+  std::vector<std::uint8_t> answers = {};  // what follows each; 0: not asked
+
+  std::size_t count() const {
+    return length == 0 ? 0 : tokens.size() / static_cast<std::size_t>(length);
+  }
+};
+
+struct ProbeSplits {
+  ProbeSet train;
+  ProbeSet test;
+  std::int64_t vocabulary = 0;  // tokens are in [1, vocabulary)
+  ProbeSet validation = {};
+};
+
 }  // namespace polyattn::data

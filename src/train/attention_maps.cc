@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "data/listops.h"
+#include "data/probes.h"
 #include "polyattn/nn/attention_base.h"
 #include "train/layer_maps.h"
 
@@ -66,13 +67,18 @@ std::string listops_token(std::int64_t token) {
   }
 }
 
+std::string token_text(const std::string& task, std::int64_t token) {
+  if (task == "listops") return listops_token(token);
+  if (task == "imdb") return byte_text(token - 1);
+  const bool probe = task == "recall" || task == "copy";
+  return probe ? data::probe_token(task, token) : byte_text(token);
+}
+
 base::Json token_input(const std::string& task, const torch::Tensor& tokens) {
   base::Json list = base::Json::array();
   for (std::int64_t i = 0; i < tokens.size(0); ++i) {
     const auto token = tokens[i].item<std::int64_t>();
-    list.push_back(task == "listops" ? listops_token(token)
-                   : task == "imdb"  ? byte_text(token - 1)
-                                     : byte_text(token));
+    list.push_back(token_text(task, token));
   }
   return {{"label", fmt::format("{} tokens", tokens.size(0))},
           {"kind", "text"},

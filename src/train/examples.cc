@@ -3,6 +3,7 @@
 #include "train/image_examples.h"
 #include "train/image_file_examples.h"
 #include "train/overloaded.h"
+#include "train/probe_examples.h"
 #include "train/sequence_examples.h"
 #include "train/text_examples.h"
 
@@ -20,6 +21,9 @@ std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
           },
           [&](const data::TextSplits& text) -> std::unique_ptr<Examples> {
             return std::make_unique<TextExamples>(data, text, config);
+          },
+          [&](const data::ProbeSplits& probes) -> std::unique_ptr<Examples> {
+            return std::make_unique<ProbeExamples>(data, probes, config);
           },
           [&](const data::SequenceSplits& sequences)
               -> std::unique_ptr<Examples> {

@@ -5,11 +5,15 @@
 #include <numbers>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "data/probes.h"
 #include "polyattn/models/gpt.h"
 #include "train/evaluation_mode.h"
 #include "train/limit.h"
+#include "train/probe_examples.h"
 #include "train/run/models.h"
+#include "train/run/tasks.h"
 #include "train/text_examples.h"
 
 namespace polyattn::train {
@@ -83,17 +87,29 @@ class Tally {
   std::vector<Sums> places_;
 };
 
-std::int64_t context_of(const run::Config& config) {
-  return config.task.context;
+// As many tokens as the test set has, but not only a few examples.
+constexpr std::int64_t kLeastProbes = 32;
+
+// Drawn again, of this length, and none that was trained on.
+std::unique_ptr<Examples> probes_of(run::Config config, std::int64_t length) {
+  const std::int64_t tokens = config.task.test_count * config.task.length;
+  config.task.length = length;
+  config.task.test_count = std::max(kLeastProbes, tokens / length);
+  config.task.validation = 0;
+  config.task.train_count = config.train.batch;
+  const auto data = load_task_data(config.task);
+  return std::make_unique<ProbeExamples>(
+      data, std::get<data::ProbeSplits>(*data), config);
 }
 
 // As the config says, but of this length.
 std::unique_ptr<Examples> examples_of(
     const std::shared_ptr<const TaskData>& data, run::Config config,
     std::int64_t length) {
+  const auto* text = std::get_if<data::TextSplits>(data.get());
+  if (text == nullptr) return probes_of(std::move(config), length);
   config.task.context = length;
-  return std::make_unique<TextExamples>(data, std::get<data::TextSplits>(*data),
-                                        config);
+  return std::make_unique<TextExamples>(data, *text, config);
 }
 
 [[noreturn]] void refuse(std::int64_t length, const std::string& why) {
@@ -110,6 +126,19 @@ void check_text(const data::TextSplits& text, const run::Config& config,
                       std::to_string(bytes) + " bytes, allows");
 }
 
+void check_probes(const run::Config& config,
+                  const std::vector<std::int64_t>& lengths) {
+  data::ProbeSource source = probe_source(config.task);
+  for (const std::int64_t length : lengths) {
+    source.length = length;
+    try {
+      data::make_probes(source, 0, 0);
+    } catch (const data::DataError& error) {
+      throw std::invalid_argument(error.what());
+    }
+  }
+}
+
 }  // namespace
 
 void check_lengths(const run::Config& config, const TaskData& data,
@@ -121,15 +150,18 @@ void check_lengths(const run::Config& config, const TaskData& data,
         "[lengths] lengths are of language models, not of the model " +
         config.model.name + " on " + config.task.name);
   }
-  const std::int64_t context = context_of(config);
+  const std::int64_t context = run::example_length(config.task);
   if (config.model.positions == "learned" && lengths.back() > context) {
     refuse(lengths.back(), " is beyond the context of " +
                                std::to_string(context) +
                                ", for which positions were learned "
                                "(model.positions)");
   }
-  if (const auto* text = std::get_if<data::TextSplits>(&data))
+  if (const auto* text = std::get_if<data::TextSplits>(&data)) {
     check_text(*text, config, lengths.back());
+  } else {
+    check_probes(config, lengths);
+  }
 }
 
 run::Lengths evaluate_lengths(Network& network,
@@ -142,8 +174,9 @@ run::Lengths evaluate_lengths(Network& network,
   const EvaluationMode mode(network.module());
   auto& model = *network.module().as<models::GptImpl>();
   run::Lengths found;
-  found.split = config.task.validation > 0 ? run::kValidation : "test";
-  found.context = context_of(config);
+  const bool text = shape_of(*data, config.task).text;
+  found.split = text && config.task.validation > 0 ? run::kValidation : "test";
+  found.context = run::example_length(config.task);
   for (const std::int64_t length : lengths) {
     const auto examples = examples_of(data, config, length);
     Tally tally(length);
@@ -158,7 +191,7 @@ run::Lengths evaluate_lengths(Network& network,
           static_cast<double>(i + 1) / static_cast<double>(batches);
       progress(done / static_cast<double>(lengths.size()));
     }
-    found.lengths.push_back(tally.result(shape_of(*data, config.task).text));
+    found.lengths.push_back(tally.result(text));
   }
   return found;
 }

@@ -20,6 +20,9 @@ TaskData read_data(const run::TaskConfig& task) {
   if (task.name == "imdb") {
     return data::load_imdb({.path = task.path, .max_length = task.context});
   }
+  if (task.name == "recall" || task.name == "copy") {
+    return data::load_probes(probe_source(task));
+  }
   if (task.name == "listops") {
     return data::load_listops({.min_length = task.min_length,
                                .max_length = task.max_length,
@@ -81,6 +84,14 @@ void check_counts(const Splits& splits, const run::Config& config) {
 
 }  // namespace
 
+data::ProbeSource probe_source(const run::TaskConfig& task) {
+  return {.name = task.name,
+          .length = task.length,
+          .pairs = task.pairs,
+          .train_count = task.train_count,
+          .test_count = task.test_count};
+}
+
 std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
   TaskData data = read_data(task);
   if (task.validation > 0) {
@@ -111,6 +122,11 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
                              .length = task.context,
                              .classes = 256,
                              .text = true};
+          },
+          [&](const data::ProbeSplits& probes) {
+            return TaskShape{.vocabulary = probes.vocabulary,
+                             .length = task.length,
+                             .classes = probes.vocabulary};
           },
           [](const data::SequenceSplits& sequences) {
             return TaskShape{.vocabulary = sequences.vocabulary,

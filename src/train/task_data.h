@@ -6,6 +6,7 @@
 #include <memory>
 #include <variant>
 
+#include "data/load.h"
 #include "data/sets.h"
 #include "train/run/config.h"
 #include "train/run/records.h"
@@ -13,8 +14,12 @@
 namespace polyattn::train {
 
 // Read once, shared by all runs of a comparison.
-using TaskData = std::variant<data::ImageSplits, data::ImageFileSplits,
-                              data::TextSplits, data::SequenceSplits>;
+using TaskData =
+    std::variant<data::ImageSplits, data::ImageFileSplits, data::TextSplits,
+                 data::SequenceSplits, data::ProbeSplits>;
+
+// Of recall and copy.
+data::ProbeSource probe_source(const run::TaskConfig& task);
 
 // With what task.validation holds out as its validation part. Throws
 // data::DataError.

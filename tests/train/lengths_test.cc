@@ -104,6 +104,37 @@ TEST(EvaluateLengths, AtTheContextAreThoseOfEval) {
   EXPECT_TRUE(network->module().is_training());
 }
 
+// Drawn again for each length; at that of the training, the test set itself.
+TEST(EvaluateLengths, OfProbesCountAnswersAlone) {
+  for (const char* task : {"recall", "copy"}) {
+    run::Config config = testing::probe_config(task);
+    config.task.validation = task[0] == 'r' ? 0.25 : 0;
+    const auto data = load_task_data(config.task);
+    const auto network = make_network(config, shape_of(*data, config.task));
+    const run::Lengths found =
+        evaluate_lengths(*network, data, config, {16, 64});
+    EXPECT_EQ(found.context, 16);
+    EXPECT_EQ(found.split, "test");
+    ASSERT_EQ(found.lengths.size(), 2U);
+    // 40 of 16 tokens, but 32 of 64.
+    const bool recall = config.task.name == "recall";
+    EXPECT_EQ(found.lengths[0].count, 40 * (recall ? 2 : 8));
+    EXPECT_EQ(found.lengths[1].count, 32 * (recall ? 2 : 32));
+    EXPECT_FALSE(found.lengths[1].evaluation.bits_per_byte);
+    config.task.validation = 0;
+    const auto examples = make_examples(data, config);
+    const run::Evaluation usual = evaluate(*network, *examples, false);
+    EXPECT_EQ(found.lengths[0].evaluation.accuracy, usual.accuracy);
+    EXPECT_NEAR(found.lengths[0].evaluation.loss, usual.loss, 1e-5);
+  }
+  const run::Config config = testing::probe_config("recall");
+  const auto data = load_task_data(config.task);
+  EXPECT_EQ(message_of<std::invalid_argument>(
+                [&] { check_lengths(config, *data, {6}); }),
+            "[recall] a length of 6 has no room for 2 pairs and as many "
+            "questions, which take 8");
+}
+
 TEST(EvaluateLengths, RefusesWhatHasNone) {
   const auto refusal = [](const run::Config& config, const TaskData& data,
                           std::vector<std::int64_t> lengths) {

@@ -111,4 +111,19 @@ inline run::Config sequence_config() {
   return config;
 }
 
+inline run::Config probe_config(const char* task) {
+  run::Config config = run::default_config(task);
+  config.task.length = 16;
+  config.task.pairs = 2;
+  config.task.train_count = 200;
+  config.task.test_count = 40;
+  config.model.dim = 16;
+  config.model.mlp = 32;
+  config.train.threads = 2;
+  config.train.batch = 8;
+  config.train.steps = 10;
+  config.record.evaluate = 5;
+  return config;
+}
+
 }  // namespace polyattn::train::testing

@@ -44,6 +44,10 @@ struct TaskConfig {
   // ListOps.
   std::int64_t min_length = 16;
   std::int64_t max_length = 256;
+  // Probes: tokens of an example, and keys with values in it (recall).
+  std::int64_t length = 64;
+  std::int64_t pairs = 8;
+  // ListOps and probes.
   std::int64_t train_count = 96000;
   std::int64_t test_count = 2000;
 
@@ -167,7 +171,7 @@ struct Config {
 };
 
 // fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text,
-// listops, imdb.
+// listops, imdb, recall, copy.
 const std::vector<std::string>& task_names();
 
 // Of the task with this model; empty: with its own. Throws ConfigError with the

@@ -55,6 +55,7 @@ class Checker {
   void check_window();
   void check_distillation();
   void check_lengths();
+  void check_probe(std::int64_t length, const char* key);
 
   const Config& config_;
   const TaskEntry* task_;
@@ -348,18 +349,34 @@ void Checker::check_distillation() {
   }
 }
 
+// `key` says where the length comes from.
+void Checker::check_probe(std::int64_t length, const char* key) {
+  if ((task_->kind & kProbes) == 0) return;
+  const char* const section =
+      std::string_view(key) == "lengths" ? "record" : "task";
+  if (length % 2 != 0) {
+    refuse(section, key, " {} is odd: a probe has an even length", length);
+  } else if (task_->kind == kRecall && 4 * config_.task.pairs > length) {
+    refuse(section, key,
+           " {} has no room for task.pairs {} and as many questions, which "
+           "take {}",
+           length, config_.task.pairs, 4 * config_.task.pairs);
+  }
+}
+
 void Checker::check_lengths() {
   const std::string& text = config_.record.lengths;
   if (text.empty()) return;
   try {
-    const std::int64_t longest = parse_length_list(text).back();
-    if (config_.model.positions == "learned" &&
-        longest > config_.task.context) {
+    const std::vector<std::int64_t> lengths = parse_length_list(text);
+    const bool probe = (task_->kind & kProbes) != 0;
+    const std::int64_t context = example_length(config_.task);
+    if (config_.model.positions == "learned" && lengths.back() > context) {
       refuse("record", "lengths",
-             " has {}, but model.positions are learned for task.context {} "
-             "alone",
-             longest, config_.task.context);
+             " has {}, but model.positions are learned for task.{} {} alone",
+             lengths.back(), probe ? "length" : "context", context);
     }
+    for (const std::int64_t length : lengths) check_probe(length, "lengths");
   } catch (const std::invalid_argument& error) {
     refuse("record", "lengths", ": {}", std::string(error.what()));
   }
@@ -387,6 +404,7 @@ std::vector<BadValue> Checker::run() {
   }
   check_window();
   check_lengths();
+  check_probe(config_.task.length, "length");
   if (task_->kind == kImages) check_distillation();
   return bad_;
 }

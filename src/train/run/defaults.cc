@@ -122,6 +122,23 @@ void imdb(Config& config) {
   config.record.evaluate = 250;
 }
 
+void probes(Config& config) {
+  config.task.length = 64;
+  config.task.train_count = 100000;
+  config.task.test_count = 1000;
+  config.model.dim = 64;
+  config.model.depth = 2;
+  config.model.heads = 2;
+  config.model.mlp = 128;
+  config.model.positions = "rotary";
+  config.model.initialisation = "xavier";
+  config.train.batch = 64;
+  config.train.steps = 3000;
+  config.train.lr = 2e-3;
+  config.train.beta2 = 0.95;
+  config.record.evaluate = 500;
+}
+
 }  // namespace
 
 const TaskEntry* find_task(std::string_view name) {
@@ -129,6 +146,12 @@ const TaskEntry* find_task(std::string_view name) {
       std::find_if(kTasks.begin(), kTasks.end(),
                    [&](const TaskEntry& task) { return task.name == name; });
   return found == kTasks.end() ? nullptr : found;
+}
+
+std::int64_t example_length(const TaskConfig& task) {
+  const TaskEntry* const entry = find_task(task.name);
+  const bool probe = entry != nullptr && (entry->kind & kProbes) != 0;
+  return probe ? task.length : task.context;
 }
 
 const std::vector<std::string>& task_names() {
@@ -151,6 +174,8 @@ Config default_config(std::string_view task, std::string_view model) {
   config.task.name = entry->name;
   if (entry->kind == kTexts) {
     texts(config);
+  } else if ((entry->kind & kProbes) != 0) {
+    probes(config);
   } else if (entry->kind == kListOps) {
     list_ops(config);
   } else if (entry->kind == kImdb) {

@@ -36,7 +36,7 @@ constexpr ModelSizes swin(std::int64_t dim, std::int64_t depth,
 // XCiT has one head, which learns from labels and teacher alike.
 constexpr ModelEntry kModels[] = {
     {"vit", kViT, kImages},
-    {"gpt", kGpt, kTexts},
+    {"gpt", kGpt, kLanguage},
     {"classifier", kClassifier, kSequences},
     {"vit-distilled", kViT, kImages, true},
     {"vit-tiny28", kViT, kImages, false, kTiny28},

@@ -5,12 +5,18 @@
 #include <cstdint>
 #include <string_view>
 
+#include "train/run/config.h"
+
 namespace polyattn::run {
 
 // Kinds, as bits of a set.
-inline constexpr unsigned kImages = 1, kTexts = 2, kListOps = 4, kImdb = 8;
+inline constexpr unsigned kImages = 1, kTexts = 2, kListOps = 4, kImdb = 8,
+                          kRecall = 16, kCopy = 32;
 inline constexpr unsigned kSequences = kListOps | kImdb;
-inline constexpr unsigned kAllTasks = kImages | kTexts | kSequences;
+inline constexpr unsigned kProbes = kRecall | kCopy;
+// What language models learn.
+inline constexpr unsigned kLanguage = kTexts | kProbes;
+inline constexpr unsigned kAllTasks = kImages | kLanguage | kSequences;
 
 struct TaskEntry {
   std::string_view name;
@@ -19,7 +25,7 @@ struct TaskEntry {
   std::int64_t image_side = 0;
 };
 
-inline constexpr std::array<TaskEntry, 10> kTasks = {{
+inline constexpr std::array<TaskEntry, 12> kTasks = {{
     {"fashion-mnist", kImages, 28},
     {"mnist", kImages, 28},
     {"cifar10", kImages, 32},
@@ -30,9 +36,14 @@ inline constexpr std::array<TaskEntry, 10> kTasks = {{
     {"text", kTexts},
     {"listops", kListOps},
     {"imdb", kImdb},
+    {"recall", kRecall},
+    {"copy", kCopy},
 }};
 
 // nullptr if there is none. In defaults.cc.
 const TaskEntry* find_task(std::string_view name);
+
+// Tokens of an example of a language model's training.
+std::int64_t example_length(const TaskConfig& task);
 
 }  // namespace polyattn::run

@@ -331,7 +331,7 @@ TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
             "(only to sotu, text, imdb): leave it out");
   EXPECT_EQ(refusal("cifar10", {"model.positions=rotary"}),
             "[config] --set: model.positions means nothing to the task cifar10 "
-            "(only to sotu, text, listops, imdb): leave it out");
+            "(only to sotu, text, listops, imdb, recall, copy): leave it out");
   // With its default it may stand there, as in the config.toml of a run.
   EXPECT_EQ(refusal("sotu", {"augment.flip=false"}), "");
 }
@@ -382,7 +382,23 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
   EXPECT_EQ(test::message_of<ConfigError>([&] { check_config(config); }),
             "[config] task.name is \"cifar\", must be one of fashion-mnist, "
             "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text, "
-            "listops, imdb; did you mean cifar10?");
+            "listops, imdb, recall, copy; did you mean cifar10?");
+}
+
+TEST(ConfigAgreement, ProbesHaveRoomForWhatIsAsked) {
+  EXPECT_EQ(refusal("recall", {"task.length=32", "task.pairs=8"}), "");
+  EXPECT_EQ(
+      refusal("recall", {"task.length=30", "task.pairs=8"}),
+      "[config] --set: task.length 30 has no room for task.pairs 8 and as "
+      "many questions, which take 32");
+  EXPECT_EQ(
+      refusal("copy", {"task.length=31"}),
+      "[config] --set: task.length 31 is odd: a probe has an even length");
+  EXPECT_EQ(refusal("copy", {"record.lengths=32,65"}),
+            "[config] --set: record.lengths 65 is odd: a probe has an even "
+            "length");
+  EXPECT_NE(refusal("copy", {"task.pairs=4"}), "");
+  EXPECT_NE(refusal("copy", {"task.context=64"}), "");
 }
 
 TEST(ConfigAgreement, LengthsAreNumbersThatTheModelCanRead) {

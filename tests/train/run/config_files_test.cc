@@ -60,7 +60,9 @@ const std::vector<std::pair<std::string, std::string>> kColumns = {
     {"tiny-imagenet", "tiny-imagenet"},
     {"sotu", "sotu, text"},
     {"listops", "listops"},
-    {"imdb", "imdb"}};
+    {"imdb", "imdb"},
+    {"recall", "recall"},
+    {"copy", "copy"}};
 
 std::string allowed_text(const Field& field) {
   if (field.name() == "task.name") return "a task";

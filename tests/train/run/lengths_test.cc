@@ -101,14 +101,14 @@ TEST(Lengths, AreATable) {
   EXPECT_EQ(lengths_table(made_up()),
             "tokens read      4   1000\n"
             "-----------  -----  -----\n"
-            "to 1         2.875       \n"
+            "to 1         2.875\n"
             "to 4         1.500  0.750\n"
             "all          2.250    inf\n");
   EXPECT_STREQ(lengths_figure(made_up()), "bits per byte");
   const Lengths probes{
       .lengths = {{.length = 8, .evaluation = {.accuracy = 0.125}}}};
   EXPECT_STREQ(lengths_figure(probes), "accuracy in %");
-  EXPECT_TRUE(test::contains(lengths_table(probes), "12.5"));
+  EXPECT_TRUE(polyattn::test::contains(lengths_table(probes), "12.5"));
 }
 
 }  // namespace lengths_test
