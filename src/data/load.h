@@ -35,7 +35,7 @@ SequenceSplits load_pixels(const ImageSource& source);
 ImageFileSplits list_images(const ImageSource& source);
 
 struct TextSource {
-  // sotu, or text (which needs a path).
+  // sotu, brown, or text (which needs a path).
   std::string name;
   // Empty, or a file or a folder of .txt files.
   std::filesystem::path path = {};
@@ -44,6 +44,8 @@ struct TextSource {
 };
 
 // sotu: the addresses in the order of their years, the last tenth held out.
+// brown: its samples, spread so that the last tenth, which is held out, has
+// prose of each kind (data/brown.h).
 TextSplits load_text(const TextSource& source);
 
 struct ImdbSource {

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/brown.h"
 #include "data/cache.h"
 #include "data/file.h"
 #include "data/load.h"
@@ -23,8 +24,8 @@ constexpr std::string_view kBetween = "\n\n";
 // Fewer bytes hold no byte and the one that follows it.
 constexpr std::size_t kMinBytes = 2;
 
-// Of sotu, whatever the source says about paths.
-constexpr double kSotuTestShare = 0.1;
+// Of sotu and brown, whatever the source says about paths.
+constexpr double kTestShare = 0.1;
 
 void check_share(double test_share) {
   if (test_share > 0 && test_share < 1) return;
@@ -146,12 +147,17 @@ TextSplits load_text(const TextSource& source) {
   if (source.name == "sotu") {
     const fs::path folder =
         source.path.empty() ? require_set("sotu") : source.path;
-    return split_documents(read_years(folder), kSotuTestShare, folder.string());
+    return split_documents(read_years(folder), kTestShare, folder.string());
+  }
+  if (source.name == "brown") {
+    const fs::path folder =
+        source.path.empty() ? require_set("brown") : source.path;
+    return split_documents(read_brown(folder), kTestShare, folder.string());
   }
   if (source.name != "text") {
     throw DataError(
-        fmt::format("[text] there is no text '{}': it is sotu, or text with a "
-                    "path",
+        fmt::format("[text] there is no text '{}': it is sotu, brown, or text "
+                    "with a path",
                     source.name));
   }
   if (source.path.empty()) {

@@ -9,12 +9,13 @@
 #include "data/load.h"
 #include "train/limit.h"
 #include "train/overloaded.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::train {
 namespace {
 
 TaskData read_data(const run::TaskConfig& task) {
-  if (task.name == "sotu" || task.name == "text") {
+  if (run::find_task(task.name)->kind == run::kTexts) {
     return data::load_text({.name = task.name, .path = task.path});
   }
   if (task.name == "imdb") {

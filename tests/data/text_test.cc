@@ -147,7 +147,8 @@ TEST(LoadText, ReadsAddressesInTheOrderOfTheirYears) {
 TEST(LoadText, Refuses) {
   const TestCache cache;
   EXPECT_EQ(error_of([] { load_text({.name = "moby"}); }),
-            "[text] there is no text 'moby': it is sotu, or text with a path");
+            "[text] there is no text 'moby': it is sotu, brown, or text "
+            "with a path");
   EXPECT_EQ(error_of([] { load_text({.name = "text"}); }),
             "[text] text needs a path: a file, or a folder of .txt files");
   EXPECT_NE(error_of([] {

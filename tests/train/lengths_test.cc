@@ -175,17 +175,17 @@ TEST(EvaluateLengths, AreKeptAtTheEndOfARun) {
   EXPECT_EQ(kept.weights, "last");
   EXPECT_NEAR(kept.lengths[0].evaluation.loss, info.result->loss, 1e-5);
 
-  const RunLengths again =
-      evaluate_run_lengths({.folder = folder / "run"}, {24, 96});
+  EvaluateOptions options;
+  options.folder = folder / "run";
+  const RunLengths again = evaluate_run_lengths(options, {24, 96});
   EXPECT_EQ(again.task, "text");
   EXPECT_EQ(again.step, 10);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(again.lengths.lengths[i].evaluation.loss,
                 kept.lengths[i].evaluation.loss, 1e-5);
   }
-  EXPECT_NE(message_of<base::UsageError>([&] {
-              evaluate_run_lengths({.folder = folder / "run"}, {1000000});
-            }),
+  EXPECT_NE(message_of<base::UsageError>(
+                [&] { evaluate_run_lengths(options, {1000000}); }),
             "");
 
   // Known before anything is trained.

@@ -170,8 +170,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text,
-// listops, imdb, recall, copy.
+// fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown,
+// text, listops, imdb, recall, copy.
 const std::vector<std::string>& task_names();
 
 // Of the task with this model; empty: with its own. Throws ConfigError with the

@@ -25,7 +25,7 @@ struct TaskEntry {
   std::int64_t image_side = 0;
 };
 
-inline constexpr std::array<TaskEntry, 12> kTasks = {{
+inline constexpr std::array<TaskEntry, 13> kTasks = {{
     {"fashion-mnist", kImages, 28},
     {"mnist", kImages, 28},
     {"cifar10", kImages, 32},
@@ -33,6 +33,7 @@ inline constexpr std::array<TaskEntry, 12> kTasks = {{
     {"imagenet", kImages},
     {"tiny-imagenet", kImages},
     {"sotu", kTexts},
+    {"brown", kTexts},
     {"text", kTexts},
     {"listops", kListOps},
     {"imdb", kImdb},

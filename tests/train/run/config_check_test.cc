@@ -328,10 +328,11 @@ TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
       "leave it out");
   EXPECT_EQ(refusal("mnist", {"task.context=100"}),
             "[config] --set: task.context means nothing to the task mnist "
-            "(only to sotu, text, imdb): leave it out");
-  EXPECT_EQ(refusal("cifar10", {"model.positions=rotary"}),
-            "[config] --set: model.positions means nothing to the task cifar10 "
-            "(only to sotu, text, listops, imdb, recall, copy): leave it out");
+            "(only to sotu, brown, text, imdb): leave it out");
+  EXPECT_EQ(
+      refusal("cifar10", {"model.positions=rotary"}),
+      "[config] --set: model.positions means nothing to the task cifar10 "
+      "(only to sotu, brown, text, listops, imdb, recall, copy): leave it out");
   // With its default it may stand there, as in the config.toml of a run.
   EXPECT_EQ(refusal("sotu", {"augment.flip=false"}), "");
 }
@@ -379,10 +380,11 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
             "  train.lr is 0.0, must be above 0");
   config = default_config("mnist");
   config.task.name = "cifar";
-  EXPECT_EQ(test::message_of<ConfigError>([&] { check_config(config); }),
-            "[config] task.name is \"cifar\", must be one of fashion-mnist, "
-            "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, text, "
-            "listops, imdb, recall, copy; did you mean cifar10?");
+  EXPECT_EQ(
+      test::message_of<ConfigError>([&] { check_config(config); }),
+      "[config] task.name is \"cifar\", must be one of fashion-mnist, "
+      "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown, text, "
+      "listops, imdb, recall, copy; did you mean cifar10?");
 }
 
 TEST(ConfigAgreement, ProbesHaveRoomForWhatIsAsked) {

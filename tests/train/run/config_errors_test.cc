@@ -85,7 +85,7 @@ TEST(ConfigUnknownTask, SuggestsTheNearest) {
   EXPECT_EQ(refusal("", {"task.name=x"}),
             "[config] --set: unknown task \"x\": tasks are fashion-mnist, "
             "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, "
-            "text, "
+            "brown, text, "
             "listops, imdb, recall, copy");
   EXPECT_EQ(refusal("[task]\nname = 3\n"),
             "[config] a.toml:2:1: task.name is an integer 3, must be a string");

@@ -58,7 +58,7 @@ const std::vector<std::pair<std::string, std::string>> kColumns = {
     {"cifar10", "cifar10, images"},
     {"imagenet", "imagenet"},
     {"tiny-imagenet", "tiny-imagenet"},
-    {"sotu", "sotu, text"},
+    {"sotu", "sotu, brown, text"},
     {"listops", "listops"},
     {"imdb", "imdb"},
     {"recall", "recall"},
@@ -103,7 +103,7 @@ TEST(ConfigDocs, TheTableIsThatOfTheCode) {
 TEST(ConfigDocs, TasksOfAColumnHaveTheSameDefaults) {
   for (const auto& [task, other] :
        {std::pair{"fashion-mnist", "mnist"}, std::pair{"cifar10", "images"},
-        std::pair{"sotu", "text"}}) {
+        std::pair{"sotu", "text"}, std::pair{"sotu", "brown"}}) {
     Config config = default_config(other);
     config.task.name = task;
     EXPECT_EQ(config, default_config(task));

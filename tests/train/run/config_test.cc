@@ -19,7 +19,7 @@ Config parse(std::string_view text, const std::vector<std::string>& sets = {}) {
 }
 
 TEST(ConfigDefaults, OfEveryTaskAreRight) {
-  ASSERT_EQ(task_names().size(), 12U);
+  ASSERT_EQ(task_names().size(), 13U);
   for (const std::string& name : task_names()) {
     const Config config = default_config(name);
     EXPECT_EQ(config.task.name, name);
