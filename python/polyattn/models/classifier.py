@@ -74,7 +74,7 @@ class SequenceClassifier(torch.nn.Module):
         _check_choice("towers", towers, (1, 2))
         if context < 1:
             raise ValueError(f"[{_OP}] context {context} < 1")
-        if pooling == "padded" and rotary is not None:
+        if pooling == "padded" and rotary:
             raise ValueError(
                 f"[{_OP}] pooling 'padded' needs positions 'learned', which say how "
                 "long a padded sequence is"
