@@ -61,6 +61,8 @@ const Benchmark kBenchmarks[] = {
      }},
     {"torch", "The torch ops against libtorch",
      "  polyattn bench torch --threads 2\n", add_torch_options},
+    {"derivatives", "Second derivatives against libtorch",
+     "  polyattn bench derivatives --only softmax\n", add_torch_options},
     {"train", "Steps of training against libtorch",
      "  polyattn bench train --only ViT\n", add_torch_options},
     {"linear", "Attention in linear time, decoding and the planner",

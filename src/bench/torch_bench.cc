@@ -6,6 +6,7 @@
 
 #include "base/process.h"
 #include "base/program.h"
+#include "bench/derivative_comparisons.h"
 #include "bench/step_growth.h"
 #include "bench/torch_comparisons.h"
 #include "bench/train_comparisons.h"
@@ -13,10 +14,15 @@
 namespace polyattn::bench {
 namespace {
 
+std::vector<Comparison> comparisons_of(const std::string& name, bool quick) {
+  if (name == "train") return train_comparisons(quick);
+  if (name == "derivatives") return derivative_comparisons(quick);
+  return torch_comparisons(quick);
+}
+
 Report measure_here(const std::string& name, const Options& options,
                     base::ProgressStyle style) {
-  auto comparisons = name == "train" ? train_comparisons(options.quick)
-                                     : torch_comparisons(options.quick);
+  auto comparisons = comparisons_of(name, options.quick);
   std::erase_if(comparisons, [&](const Comparison& comparison) {
     return comparison.name.find(options.only) == std::string::npos;
   });

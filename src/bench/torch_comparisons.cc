@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/machine.h"
+#include "bench/check_equal.h"
 #include "bench/eager_attention.h"
 #include "bench/windows.h"
 #include "polyattn/nn/block.h"
@@ -93,20 +94,6 @@ Inputs draw(const Shape& shape, std::uint64_t seed) {
   if (shape.windows > 0)
     in.windows = draw_windows(shape.windows, shape.h, side);
   return in;
-}
-
-// Both compute in f32 with sums in different orders: what differs by more than
-// a thousandth of the largest value is another function.
-void check_equal(const std::string& name, const torch::Tensor& ours,
-                 const torch::Tensor& theirs) {
-  const double error = (ours - theirs).abs().max().item<double>();
-  const double size = theirs.abs().max().item<double>();
-  if (!(error <= 1e-3 * size)) {
-    throw std::runtime_error(
-        fmt::format("[bench] {}: ours and the baseline differ by {:.3g}, the "
-                    "largest value is {:.3g}",
-                    name, error, size));
-  }
 }
 
 std::function<void()> forward_call(const Attend& attend,
@@ -348,6 +335,18 @@ double peak_megabytes(const std::function<void()>& call) {
   const auto growth = memory.growth();
   if (!growth) throw std::runtime_error("[bench] /proc tells no peak memory");
   return static_cast<double>(*growth) / 1e6;
+}
+
+void check_equal(const std::string& name, const torch::Tensor& ours,
+                 const torch::Tensor& theirs) {
+  const double error = (ours - theirs).abs().max().item<double>();
+  const double size = theirs.abs().max().item<double>();
+  if (!(error <= 1e-3 * size)) {
+    throw std::runtime_error(
+        fmt::format("[bench] {}: ours and the baseline differ by {:.3g}, the "
+                    "largest value is {:.3g}",
+                    name, error, size));
+  }
 }
 
 std::vector<Comparison> torch_comparisons(bool quick) {

@@ -26,8 +26,8 @@ TEST(Command, HelpShowsAnExample) {
   EXPECT_EQ(bench.exit_code, base::kExitDone);
   EXPECT_TRUE(contains(bench, "Examples:\n  polyattn bench --quick"))
       << bench.text;
-  for (const std::string name :
-       {"core", "torch", "train", "linear", "data", "nystrom", "calibrate"}) {
+  for (const std::string name : {"core", "torch", "derivatives", "train",
+                                 "linear", "data", "nystrom", "calibrate"}) {
     EXPECT_TRUE(contains(bench, "\n  " + name)) << name << bench.text;
   }
 }
