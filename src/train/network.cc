@@ -26,6 +26,7 @@ void set_block(const run::ModelConfig& model, nn::BlockOptions& block) {
       .output_norm(model.output_norm)
       .output_gate(model.output_gate)
       .center_values(model.center_values)
+      .decay(model.decay)
       .short_conv(model.short_conv)
       .window(model.window)
       .norm_clamp(model.norm_clamp)

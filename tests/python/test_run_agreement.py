@@ -253,6 +253,8 @@ def test_fashion_mnist(tmp_path):
             window=7,
             **PARTS,
         ),
+        dict(activation="x^2/sqrt(N)", decay="head", kv_heads=1),
+        dict(activation="x^3/sqrt(N)", decay="gate", output_norm="rms"),
     ],
 )
 def test_texts(tmp_path, settings):

@@ -123,8 +123,12 @@ std::vector<Interrupted> interrupted_cases() {
   parts.model.center_values = true;
   parts.model.short_conv = 4;
   parts.model.window = 8;
+  run::Config decay = text;
+  decay.model.activation = "x^2/sqrt(N)";
+  decay.model.decay = "gate";
   return {{"images", images, image_data(512)},
           {"text", text, testing::text_data()},
+          {"text with decay", decay, testing::text_data()},
           {"text with all parts", parts, testing::text_data()},
           {"sequences", sequences, testing::sequence_data()}};
 }

@@ -64,6 +64,7 @@ _YOUNG: Dict[str, Any] = {
     "output_norm": "none",
     "output_gate": False,
     "center_values": False,
+    "decay": "none",
     "short_conv": 0,
     "window": 0,
     "norm_clamp": "none",
@@ -152,6 +153,7 @@ def _gpt(model: _Section, task: _Section, weights: _Tensors) -> Gpt:
         context=_value("task", task, "context", 1),
         positions=model["positions"],
         tied=model["tied"],
+        decay=None if model["decay"] == "none" else model["decay"],
         **_options(model),
     )
 

@@ -36,7 +36,7 @@ class Gpt(torch.nn.Module):
         block: mlp, norm, layer_scale, attention_dropout, and what
             polyattn.nn.Attention takes: activation, kv_heads, qk_norm,
             learned_scale, learned_coefficients, rotary, output_norm,
-            output_gate, center_values, short_conv, window.
+            output_gate, center_values, short_conv, window, decay.
     """
 
     def __init__(

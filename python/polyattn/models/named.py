@@ -40,6 +40,7 @@ _WITHOUT: Dict[str, Any] = {
     "output_norm": "none",
     "output_gate": False,
     "center_values": False,
+    "decay": "none",
     "short_conv": 0,
     "window": 0,
     "norm_clamp": "none",

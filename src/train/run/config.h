@@ -79,6 +79,7 @@ struct ModelConfig {
   std::string output_norm = "none";
   bool output_gate = false;
   bool center_values = false;
+  std::string decay = "none";
   std::int64_t short_conv = 0;  // width; 0: none
   std::int64_t window = 0;      // rows that softmax sees; 0: all
   double layer_scale = 0;       // 0: none

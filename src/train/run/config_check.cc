@@ -53,6 +53,7 @@ class Checker {
   void check_augmentation();
   void check_norm_clamp();
   void check_window();
+  void check_decay();
   void check_distillation();
   void check_lengths();
   void check_probe(std::int64_t length, const char* key);
@@ -323,6 +324,29 @@ void Checker::check_window() {
   }
 }
 
+void Checker::check_decay() {
+  const ModelConfig& model = config_.model;
+  if (model.decay == "none") return;
+  try {
+    if (Activation::parse(model.activation).kind !=
+        ActivationKind::kPolynomial) {
+      refuse("model", "decay",
+             " is {}, but model.activation {} is no polynomial", model.decay,
+             model.activation);
+    }
+  } catch (const FormulaError&) {
+    return;  // model.activation is refused by its own check
+  }
+  if (model.center_values) {
+    refuse("model", "decay", " is {}, but model.center_values is true",
+           model.decay);
+  }
+  if (model.attention_dropout > 0) {
+    refuse("model", "decay", " is {}, but model.attention_dropout is {}",
+           model.decay, model.attention_dropout);
+  }
+}
+
 void Checker::check_distillation() {
   const TrainConfig& train = config_.train;
   const TrainConfig unchosen;
@@ -399,6 +423,7 @@ std::vector<BadValue> Checker::run() {
   check_stream(defaults);
   check_augmentation();
   check_norm_clamp();
+  check_decay();
   for (BadValue& bad : nystrom_problems(config_)) {
     bad_.push_back(std::move(bad));
   }

@@ -48,6 +48,7 @@ constexpr std::array<Words, 2> kPositions = {"learned", "rotary"};
 constexpr std::array<Words, 2> kNorms = {"layer", "rms"};
 constexpr std::array<Words, 3> kQkNorms = {"none", "layer", "rms"};
 constexpr std::array<Words, 2> kOutputNorms = {"none", "rms"};
+constexpr std::array<Words, 3> kDecays = {"none", "head", "gate"};
 constexpr std::array<Words, 3> kLearned = {"none", "shared", "head"};
 constexpr std::array<Words, 2> kStarts = {"matched", "plain"};
 constexpr std::array<Words, 3> kNormClamps = {"none", "rescale", "penalty"};
@@ -151,6 +152,10 @@ constexpr Field kFields[] = {
      "multiply the heads' output by a sigmoid of the row"},
     {"model", "center_values", kModel<&ModelConfig::center_values>,
      "attend to v less its mean, and add the mean again"},
+    {"model", "decay", kModel<&ModelConfig::decay>,
+     "weights of earlier tokens fade: by a number for each head, or by a gate "
+     "for each token",
+     {}, kDecays, kTexts},
     {"model", "short_conv", kModel<&ModelConfig::short_conv>,
      "width of a convolution of q, k and v, of v for images; 0: none",
      from_to(0, 64)},

@@ -245,6 +245,23 @@ TEST(ConfigAgreement, Window) {
             "8");
 }
 
+TEST(ConfigAgreement, Decay) {
+  const std::string gate = "model.decay=gate";
+  const std::string square = "model.activation=x^2/sqrt(N)";
+  EXPECT_EQ(refusal("sotu", {gate, square}), "");
+  EXPECT_EQ(refusal("sotu", {"model.decay=head", square}), "");
+  EXPECT_EQ(refusal("sotu", {gate, "model.activation=softmax"}),
+            "[config] --set: model.decay is gate, but model.activation softmax "
+            "is no polynomial");
+  EXPECT_EQ(refusal("sotu", {gate, square, "model.center_values=true"}),
+            "[config] --set: model.decay is gate, but model.center_values is "
+            "true");
+  EXPECT_EQ(refusal("sotu", {gate, square, "model.attention_dropout=0.1"}),
+            "[config] --set: model.decay is gate, but model.attention_dropout "
+            "is 0.1");
+  EXPECT_NE(refusal("imdb", {gate, square}), "");  // its rows see later ones
+}
+
 TEST(ConfigAgreement, ImageAndPatch) {
   EXPECT_EQ(refusal("mnist", {"model.patch=8"}),
             "[config] --set: model.patch 8 does not divide the 28 pixels of "
