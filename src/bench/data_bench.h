@@ -20,7 +20,7 @@ struct LoadingRate {
 // A model in training on them. Rates of different rows are not measured side by
 // side; the share of the time that was waited is what tells whether it starves.
 struct TrainingRate {
-  std::string augmentation;
+  std::string augmentation = {};
   double images_per_second = 0;
   double wait_share = 0;  // of the time
 };
@@ -30,10 +30,10 @@ struct DataFigures {
   double file_bytes = 0;  // mean
   int threads = 0;
   int workers = 0;
-  std::vector<LoadingRate> loading;
+  std::vector<LoadingRate> loading = {};
   // One batch again and again: what the model could take.
   double model_images_per_second = 0;
-  std::vector<TrainingRate> training;
+  std::vector<TrainingRate> training = {};
 };
 
 // ViT-Tiny (192 wide, 12 deep, 3 heads) on JPEGs of 500 x 375 pixels, which are

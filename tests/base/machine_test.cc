@@ -31,7 +31,7 @@ TEST(Machine, CountsMemoryThatIsTouched) {
   if (!memory.peak()) GTEST_SKIP() << "/proc does not tell";
   const std::vector<char> touched(kBytes, 1);
   // Somebody may look at it, or a compiler would leave it out.
-  static const char* volatile seen;
+  [[maybe_unused]] static const char* volatile seen;
   seen = touched.data();
   // The kernel counts in batches of pages, hence not to the byte.
   EXPECT_GE(*memory.growth(), kBytes / 2) << touched.size();

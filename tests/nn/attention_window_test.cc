@@ -246,9 +246,10 @@ TEST(AttentionWindow, TokenByTokenIsTheWhole) {
       for (const std::int64_t step : {1, 3, 32, 70}) {
         EXPECT_SAME(in_steps(*a, x, step, KvCache()), whole);
         EXPECT_SAME(in_steps(*a, x, step, DecodeCache()), whole);
-        if (formula == kCube)
+        if (formula == kCube) {
           EXPECT_SAME(in_steps(*a, x, step, DecodeCache(DecodeMode::kSums)),
                       whole);
+        }
       }
     }
   }

@@ -43,8 +43,8 @@ struct LengthResult {
 };
 
 struct Lengths {
-  std::string weights;
-  std::string split;
+  std::string weights = {};
+  std::string split = {};
   std::int64_t context = 0;
   std::vector<LengthResult> lengths = {};  // in their order
 
