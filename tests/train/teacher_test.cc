@@ -367,8 +367,8 @@ TEST_F(Distillation, XCiTIsAStudentToo) {
     if (record.at("kind") != "norms") continue;
     EXPECT_EQ(record.at("layer_tokens"), (base::Json{24, 24, 24, 24, 5, 5}));
   }
-  // No matrices over the rows of an input, and so no maps.
-  EXPECT_FALSE(fs::exists(folder_ / "whole" / "maps.json"));
+  // Maps of channels and of the class token.
+  EXPECT_TRUE(fs::exists(folder_ / "whole" / "maps.json"));
   // It teaches as well.
   run::Config next = student("whole");
   next.train.steps = 2;
