@@ -90,7 +90,8 @@ std::size_t DecodeState::bytes() const {
   std::size_t total = 0;
   for (const Member& m : members_)
     total += m.k.size() + m.v.size() + m.sums.size() +
-             sizeof(double) * (m.n.size() + m.log_decay.size());
+             sizeof(double) * m.n.size() *
+                 (1 + static_cast<std::size_t>(m.capacity));
   return total;
 }
 
