@@ -351,7 +351,7 @@ TEST_F(Training, MistakesAreSaidClearly) {
 class Writing : public Training {
  protected:
   std::string trained(const std::string& activation, int steps,
-                      const std::string& more = "model.window=0") {
+                      const std::vector<std::string>& more = {}) {
     const std::string text = (folder_ / "text.txt").string();
     {
       std::ofstream file(text);
@@ -360,12 +360,17 @@ class Writing : public Training {
     const std::string out = (folder_ / "run").string();
     std::vector<std::string> command = {"train", "--task",    "text", "--out",
                                         out,     "--threads", "2"};
-    for (const std::string& setting :
-         {"task.path=" + text, std::string("task.context=32"),
-          std::string("model.dim=32"), std::string("model.depth=2"),
-          std::string("model.mlp=64"), std::string("train.batch=8"),
-          std::string("train.lr=5e-3"), "train.steps=" + std::to_string(steps),
-          "model.activation=" + activation, more}) {
+    std::vector<std::string> settings = {"task.path=" + text,
+                                         "task.context=32",
+                                         "model.dim=32",
+                                         "model.depth=2",
+                                         "model.mlp=64",
+                                         "train.batch=8",
+                                         "train.lr=5e-3",
+                                         "train.steps=" + std::to_string(steps),
+                                         "model.activation=" + activation};
+    settings.insert(settings.end(), more.begin(), more.end());
+    for (const std::string& setting : settings) {
       command.push_back("--set");
       command.push_back(setting);
     }
@@ -430,27 +435,34 @@ TEST_F(Writing, RefusesWhatMakesNoSense) {
   EXPECT_NE(log().find("not finite"), std::string::npos) << log();
 }
 
-// Far beyond the context of the training, where the state no longer grows.
+// Far beyond the context of the training, where the state no longer grows,
+// with decay and a window too.
 TEST_F(Writing, GoesOnWithAStateOfConstantSize) {
-  const std::string out = trained("x^2/sqrt(N)", 40);
-  const auto write = [&](const char* mode, const char* bytes) {
-    EXPECT_EQ(
-        run({"generate", out, "--prompt", "abc", "--bytes", bytes, "--window",
-             "0", "--temperature", "0", "--mode", mode, "--json"}),
-        0)
-        << log();
-    return nlohmann::json::parse(log());
-  };
-  const auto cache = write("cache", "500"), state = write("state", "500");
-  EXPECT_EQ(cache.at("text"), state.at("text"));
-  EXPECT_EQ(state.at("text").get<std::string>().size(), 500U);
-  ASSERT_EQ(state.at("speeds").size(), 10U);
-  for (const auto& speed : state.at("speeds")) EXPECT_GT(speed, 0);
-  EXPECT_EQ(state.at("state"), true);
-  EXPECT_EQ(cache.at("state"), false);
-  EXPECT_EQ(state.at("training_context"), 32);
-  EXPECT_EQ(write("state", "1000").at("state_bytes"), state.at("state_bytes"));
-  EXPECT_GT(cache.at("state_bytes"), state.at("state_bytes"));
+  const std::vector<std::vector<std::string>> cases = {
+      {}, {"model.decay=gate"}, {"model.decay=head", "model.window=8"}};
+  for (const std::vector<std::string>& more : cases) {
+    const std::string out = trained("x^2/sqrt(N)", 40, more);
+    const auto write = [&](const char* mode, const char* bytes) {
+      EXPECT_EQ(
+          run({"generate", out, "--prompt", "abc", "--bytes", bytes, "--window",
+               "0", "--temperature", "0", "--mode", mode, "--json"}),
+          0)
+          << log();
+      return nlohmann::json::parse(log());
+    };
+    const auto cache = write("cache", "500"), state = write("state", "500");
+    EXPECT_EQ(cache.at("text"), state.at("text")) << more.size();
+    EXPECT_EQ(state.at("text").get<std::string>().size(), 500U);
+    ASSERT_EQ(state.at("speeds").size(), 10U);
+    for (const auto& speed : state.at("speeds")) EXPECT_GT(speed, 0);
+    EXPECT_EQ(state.at("state"), true);
+    EXPECT_EQ(cache.at("state"), false);
+    EXPECT_EQ(state.at("training_context"), 32);
+    EXPECT_EQ(write("state", "1000").at("state_bytes"),
+              state.at("state_bytes"));
+    EXPECT_GT(cache.at("state_bytes"), state.at("state_bytes"));
+    fs::remove_all(out);
+  }
 }
 
 // Softmax keeps the rows of its window, a hybrid those and its state.
@@ -463,7 +475,7 @@ TEST_F(Writing, KeepsAWindowOfConstantSize) {
     return nlohmann::json::parse(log());
   };
   for (const char* formula : {"softmax", "x^2/sqrt(N)"}) {
-    const std::string out = trained(formula, 3, "model.window=8");
+    const std::string out = trained(formula, 3, {"model.window=8"});
     const auto once = write(out, "200"), twice = write(out, "400");
     EXPECT_EQ(twice.at("text").get<std::string>().size(), 400U);
     EXPECT_EQ(twice.at("text").get<std::string>().substr(0, 200),

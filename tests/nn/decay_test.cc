@@ -20,7 +20,7 @@ const std::vector<std::string> kKinds = {"head", "gate"};
 
 Attention make(const std::string& decay,
                const std::string& activation = "x^2/sqrt(N)",
-               const std::string& learned = "none") {
+               const std::string& learned = "none", std::int64_t window = 0) {
   torch::manual_seed(1);
   Attention attention(AttentionOptions(12, 4)
                           .kv_heads(2)
@@ -28,7 +28,8 @@ Attention make(const std::string& decay,
                           .causal(true)
                           .rotary(RotaryOptions())
                           .learned_coefficients(learned)
-                          .decay(decay));
+                          .decay(decay)
+                          .window(window));
   const torch::NoGradGuard no_grad;
   if (attention->decay_proj) attention->decay_proj->weight.normal_();
   return attention;
@@ -84,26 +85,55 @@ TEST(AttentionDecay, BeginsAsRetentionAndNearOne) {
   EXPECT_EQ(gate->decay_proj->weight.abs().max().item<double>(), 0);
 }
 
-// Token by token, in pieces, from a cache that was saved.
+void expect_tokens_are_the_whole(Attention& attention, DecodeMode mode) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor x = torch::randn({2, 120, 12});
+  const torch::Tensor whole = attention->forward(x);
+  DecodeCache cache(mode);
+  std::vector<torch::Tensor> rows = {
+      attention->forward(x.narrow(1, 0, 70), cache)};
+  cache = DecodeCache::load(cache.save());
+  for (std::int64_t t = 70; t < 120; ++t)
+    rows.push_back(attention->forward(x.narrow(1, t, 1), cache));
+  EXPECT_TRUE(torch::allclose(torch::cat(rows, 1), whole, 1e-4, 1e-5));
+}
+
+// Token by token, in pieces, from a cache that was saved; with a window of
+// softmax beside, too.
 TEST(AttentionDecay, TokensAreTheWhole) {
   for (const std::string& kind : kKinds) {
     for (const char* learned : {"none", "head"}) {
-      for (const DecodeMode mode :
-           {DecodeMode::kAuto, DecodeMode::kCache, DecodeMode::kSums}) {
-        Attention attention = make(kind, "x^2/sqrt(N)", learned);
-        const torch::NoGradGuard no_grad;
-        const torch::Tensor x = torch::randn({2, 120, 12});
-        const torch::Tensor whole = attention->forward(x);
-        DecodeCache cache(mode);
-        std::vector<torch::Tensor> rows = {
-            attention->forward(x.narrow(1, 0, 70), cache)};
-        cache = DecodeCache::load(cache.save());
-        for (std::int64_t t = 70; t < 120; ++t)
-          rows.push_back(attention->forward(x.narrow(1, t, 1), cache));
-        EXPECT_TRUE(torch::allclose(torch::cat(rows, 1), whole, 1e-4, 1e-5))
-            << kind << ' ' << learned;
+      for (const std::int64_t window : {0, 8}) {
+        for (const DecodeMode mode :
+             {DecodeMode::kAuto, DecodeMode::kCache, DecodeMode::kSums}) {
+          SCOPED_TRACE(kind + ' ' + learned + ' ' + std::to_string(window));
+          Attention attention = make(kind, "x^2/sqrt(N)", learned, window);
+          expect_tokens_are_the_whole(attention, mode);
+        }
       }
     }
+  }
+}
+
+// Softmax in the window does not fade: what the window adds is the same with
+// decay and without.
+TEST(AttentionDecay, AWindowIsAddedToWhatFades) {
+  for (const std::string& kind : kKinds) {
+    Attention both = make(kind, "x^2/sqrt(N)", "none", 5);
+    Attention faded = make(kind), window = make("none", "softmax", "none", 5);
+    const torch::NoGradGuard no_grad;
+    both->hybrid_gate.fill_(0.5);
+    for (Attention* part : {&faded, &window}) {
+      for (const auto& item : (*part)->named_parameters())
+        item.value().copy_(both->named_parameters()[item.key()]);
+      (*part)->out_proj->bias.zero_();
+    }
+    both->out_proj->bias.zero_();
+    const torch::Tensor x = torch::randn({2, 40, 12});
+    EXPECT_TRUE(torch::allclose(both->forward(x),
+                                window->forward(x) + 0.5 * faded->forward(x),
+                                1e-4, 1e-5))
+        << kind;
   }
 }
 

@@ -135,6 +135,22 @@ TEST(EvaluateLengths, OfProbesCountAnswersAlone) {
             "questions, which take 8");
 }
 
+// Beyond the length of the training, and with a window longer than a text.
+TEST(EvaluateLengths, OfProbesWithDecayAndAWindow) {
+  run::Config config = testing::probe_config("recall");
+  config.model.activation = "x^2/sqrt(N)";
+  config.model.decay = "gate";
+  config.model.window = 16;
+  const auto data = load_task_data(config.task);
+  const auto network = make_network(config, shape_of(*data, config.task));
+  const run::Lengths found =
+      evaluate_lengths(*network, data, config, {8, 16, 64});
+  ASSERT_EQ(found.lengths.size(), 3U);
+  for (const run::LengthResult& result : found.lengths) {
+    EXPECT_TRUE(std::isfinite(result.evaluation.loss)) << result.length;
+  }
+}
+
 TEST(EvaluateLengths, RefusesWhatHasNone) {
   const auto refusal = [](const run::Config& config, const TaskData& data,
                           std::vector<std::int64_t> lengths) {

@@ -126,9 +126,14 @@ std::vector<Interrupted> interrupted_cases() {
   run::Config decay = text;
   decay.model.activation = "x^2/sqrt(N)";
   decay.model.decay = "gate";
+  run::Config probe = testing::probe_config("recall");
+  probe.model.activation = "x^2/sqrt(N)";
+  probe.model.decay = "head";
+  probe.model.window = 4;
   return {{"images", images, image_data(512)},
           {"text", text, testing::text_data()},
           {"text with decay", decay, testing::text_data()},
+          {"probe with decay and a window", probe, load_task_data(probe.task)},
           {"text with all parts", parts, testing::text_data()},
           {"sequences", sequences, testing::sequence_data()}};
 }

@@ -303,19 +303,23 @@ void Checker::check_norm_clamp() {
 void Checker::check_window() {
   const ModelConfig& m = config_.model;
   if (m.window == 0) return;
-  const bool generated = task_->kind == kListOps;
+  const bool expressions = task_->kind == kListOps;
+  const bool probe = (task_->kind & kProbes) != 0;
   const std::int64_t tokens =
-      generated ? config_.task.max_length : config_.task.context;
+      expressions ? config_.task.max_length : example_length(config_.task);
   if (m.window > tokens) {
     refuse("model", "window",
            " {} is longer than the text, task.{} {}: leave it out", m.window,
-           generated ? "max_length" : "context", tokens);
+           expressions ? "max_length"
+           : probe     ? "length"
+                       : "context",
+           tokens);
   }
   if (m.norm_clamp != "none") {
     refuse("model", "norm_clamp", " is {}, but model.window is {}",
            m.norm_clamp, m.window);
   }
-  if (task_->kind != kTexts && m.pooling == "class" &&
+  if ((task_->kind & kSequences) != 0 && m.pooling == "class" &&
       m.activation == "softmax") {
     refuse("model", "window",
            " is {}, in which a class token would see the first rows alone: "

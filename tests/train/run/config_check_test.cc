@@ -228,6 +228,10 @@ TEST(ConfigAgreement, Window) {
   EXPECT_EQ(refusal("listops", {"model.window=2001", "task.max_length=2000"}),
             "[config] --set: model.window 2001 is longer than the text, "
             "task.max_length 2000: leave it out");
+  EXPECT_EQ(refusal("recall", {"model.window=64"}), "");
+  EXPECT_EQ(refusal("copy", {"model.window=33", "task.length=32"}),
+            "[config] --set: model.window 33 is longer than the text, "
+            "task.length 32: leave it out");
   EXPECT_NE(refusal("mnist", {"model.window=8"})
                 .find("model.window means nothing to the task mnist"),
             std::string::npos);
@@ -250,6 +254,8 @@ TEST(ConfigAgreement, Decay) {
   const std::string square = "model.activation=x^2/sqrt(N)";
   EXPECT_EQ(refusal("sotu", {gate, square}), "");
   EXPECT_EQ(refusal("sotu", {"model.decay=head", square}), "");
+  EXPECT_EQ(refusal("recall", {gate, square}), "");
+  EXPECT_EQ(refusal("copy", {gate, square, "model.window=8"}), "");
   EXPECT_EQ(refusal("sotu", {gate, "model.activation=softmax"}),
             "[config] --set: model.decay is gate, but model.activation softmax "
             "is no polynomial");
@@ -259,7 +265,10 @@ TEST(ConfigAgreement, Decay) {
   EXPECT_EQ(refusal("sotu", {gate, square, "model.attention_dropout=0.1"}),
             "[config] --set: model.decay is gate, but model.attention_dropout "
             "is 0.1");
-  EXPECT_NE(refusal("imdb", {gate, square}), "");  // its rows see later ones
+  // Its rows see later ones.
+  EXPECT_EQ(refusal("imdb", {gate, square}),
+            "[config] --set: model.decay means nothing to the task imdb (only "
+            "to sotu, brown, text, recall, copy): leave it out");
 }
 
 TEST(ConfigAgreement, ImageAndPatch) {
