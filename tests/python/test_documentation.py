@@ -25,7 +25,7 @@ def test_examples():
     promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
     shown = re.search(r"\nprints\n\n((?:    .*\n)+)", PAGE).group(1)
     promised += [line[4:] for line in shown.splitlines()]
-    assert len(promised) == 12
+    assert len(promised) == 13
     for line in promised:
         assert line in lines
     assert lines[lines.index("x^3/sqt(N)") + 1].strip() == "^"

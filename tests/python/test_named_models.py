@@ -9,6 +9,7 @@ import torch
 
 import polyattn
 from polyattn.models import Swin, XCiT, named
+from polyattn.models.config import _YOUNG
 from test_runs import MODEL, refusal, run, same  # noqa: F401 (a fixture)
 from test_runs import write_best, write_config
 
@@ -92,9 +93,7 @@ def made(monkeypatch, kind, name, sizes):
     """What the class is called with."""
     calls = []
     monkeypatch.setattr(named, kind, lambda *a, **k: calls.append((a, k)))
-    model = {**MODEL, "output_norm": "none", "output_gate": False}
-    model.update(center_values=False, short_conv=0, norm_clamp="none", name=name)
-    model.update(sizes, mlp=4 * sizes["dim"])
+    model = {**MODEL, **_YOUNG, "name": name, **sizes, "mlp": 4 * sizes["dim"]}
     getattr(named, f"make_{kind.lower()}")(model, classes=3)
     (call,) = calls
     return call
