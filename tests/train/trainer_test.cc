@@ -103,6 +103,7 @@ struct Interrupted {
   const char* name;
   run::Config config;
   std::shared_ptr<const TaskData> data;
+  double left = 0.5;  // at most, of the first loss, after 150 steps
 };
 
 std::vector<Interrupted> interrupted_cases() {
@@ -130,12 +131,15 @@ std::vector<Interrupted> interrupted_cases() {
   probe.model.activation = "x^2/sqrt(N)";
   probe.model.decay = "head";
   probe.model.window = 4;
-  return {{"images", images, image_data(512)},
-          {"text", text, testing::text_data()},
-          {"text with decay", decay, testing::text_data()},
-          {"probe with decay and a window", probe, load_task_data(probe.task)},
-          {"text with all parts", parts, testing::text_data()},
-          {"sequences", sequences, testing::sequence_data()}};
+  return {
+      {"images", images, image_data(512)},
+      {"text", text, testing::text_data()},
+      {"text with decay", decay, testing::text_data()},
+      // Which values there are is learned at once, which one to recall
+      // takes thousands of steps.
+      {"probe with decay and a window", probe, load_task_data(probe.task), 0.9},
+      {"text with all parts", parts, testing::text_data()},
+      {"sequences", sequences, testing::sequence_data()}};
 }
 
 // Stopped after every single step, each time by another trainer.
@@ -391,7 +395,7 @@ TEST(Train, LearnsEveryTask) {
         records.begin(), records.end(),
         [](const base::Json& record) { return record.at("kind") == "train"; });
     ASSERT_NE(first, records.end()) << c.name;
-    EXPECT_LT(info.result->loss, 0.5 * base::number_of(first->at("loss")))
+    EXPECT_LT(info.result->loss, c.left * base::number_of(first->at("loss")))
         << c.name;
   }
 }
