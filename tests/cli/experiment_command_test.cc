@@ -84,6 +84,35 @@ TEST_F(Experimenting, RunsItsComparisonsAndWritesTheOutcome) {
             info.started);
 }
 
+// Those of the project's own whose data is made or comes with the build's
+// packages.
+TEST_F(Experimenting, RunsWhatTheProjectAsks) {
+  const fs::path asked = fs::path(POLYATTN_SOURCE_DIR) / "experiments";
+  for (const auto& [experiment, comparison] :
+       {std::pair{"scaled-polynomials", "fashion-mnist"},
+        std::pair{"scaled-polynomials", "listops"},
+        std::pair{"length-generalisation", "recall"}}) {
+    SCOPED_TRACE(std::string(experiment) + ' ' + comparison);
+    ASSERT_EQ(
+        run({"experiment", "run", experiment, "--quick", "--only", comparison,
+             "--experiments", asked.string(), "--threads", "1", "--json"}),
+        0)
+        << log();
+    const auto json = printed();
+    for (const auto& done : json.at("comparisons")) {
+      if (done.at("name") != comparison) continue;
+      ASSERT_GE(done.at("rows").size(), 2U) << log();
+      EXPECT_EQ(done.at("rows").at(0).at("activation"), "softmax");
+      EXPECT_EQ(done.at("rows").at(1).at("diverged"), 0) << log();
+    }
+    const std::string outcome = test::read_text(
+        folder_ / "runs/experiments-quick" / experiment / "outcome.md");
+    const std::string heading = std::string("\n## ") + comparison + "\n\n";
+    EXPECT_TRUE(test::contains(outcome, heading)) << outcome;
+    EXPECT_FALSE(test::contains(outcome, heading + "Not run yet.")) << outcome;
+  }
+}
+
 TEST_F(Experimenting, RunsOneComparisonIntoAFolder) {
   write_experiment();
   ASSERT_EQ(run({"experiment", "run", "powers", "--quick", "--only", "start",
