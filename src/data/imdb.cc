@@ -48,9 +48,9 @@ class Reviews {
         [](const Review& a, const Review& b) { return a.hash < b.hash; });
     SequenceSet set;
     set.tokens.reserve(pool_.size());
+    const std::string_view pool = pool_;
     for (const Review& review : reviews_) {
-      append_bytes(std::string_view(pool_).substr(review.begin,
-                                                  review.end - review.begin),
+      append_bytes(pool.substr(review.begin, review.end - review.begin),
                    set.tokens);
       set.begin.push_back(static_cast<std::int64_t>(set.tokens.size()));
       set.labels.push_back(review.label);

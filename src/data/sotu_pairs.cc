@@ -35,10 +35,10 @@ Passages passages_of(const std::vector<std::string>& addresses,
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if ((i % 10 == 9) != tenth) continue;
     const auto first = static_cast<std::uint32_t>(passages.texts.size());
-    const std::size_t count = addresses[i].size() / length;
+    const std::string_view address = addresses[i];
+    const std::size_t count = address.size() / length;
     for (std::size_t j = 0; j < count; ++j) {
-      passages.texts.push_back(
-          std::string_view(addresses[i]).substr(j * length, length));
+      passages.texts.push_back(address.substr(j * length, length));
       passages.addresses.push_back({first, static_cast<std::uint32_t>(count)});
     }
   }
