@@ -11,7 +11,9 @@
 
 #include "nn/schemes.h"
 #include "polyattn/nn/block.h"
+#include "polyattn/nn/cross_attention.h"
 #include "polyattn/nn/embedding.h"
+#include "polyattn/nn/wavelet.h"
 #include "polyattn/nn/window_attention.h"
 #include "polyattn/nn/xca_block.h"
 
@@ -67,6 +69,8 @@ class Initialiser {
     } else if (auto* class_attention = module.as<ClassAttentionImpl>()) {
       set_joint(class_attention->in_proj_weight, class_attention->in_proj_bias,
                 *class_attention->out_proj);
+    } else if (auto* cross = module.as<CrossAttentionImpl>()) {
+      set_joint(cross->in_proj_weight, cross->in_proj_bias, *cross->out_proj);
     } else if (auto* nystrom = module.as<NystromAttentionImpl>()) {
       set_joint(nystrom->in_proj_weight, nystrom->in_proj_bias,
                 *nystrom->out_proj);
@@ -86,6 +90,9 @@ class Initialiser {
       layer_norm->reset_parameters();
     } else if (auto* batch_norm = module.as<torch::nn::BatchNorm2dImpl>()) {
       batch_norm->reset_parameters();
+    } else if (auto* wavelet = module.as<WaveletImpl>()) {
+      wavelet->w1.fill_(1);
+      wavelet->w2.fill_(1);
     } else if (auto* layer_scale = module.as<LayerScaleImpl>()) {
       layer_scale->reset_parameters();
     } else {
@@ -115,7 +122,7 @@ class Initialiser {
     const std::int64_t k_rows = a.kv_heads() * a.head_dim();
     set_in_projection(a.in_proj_weight, {q_rows, k_rows, k_rows});
     if (a.options.bias()) set(a.in_proj_bias, Role::kAttentionBias, {});
-    set_linear(*a.out_proj, Role::kBranchEnd, Role::kAttentionBias);
+    set_linear(*a.out_proj, Role::kBranchEnd, Role::kOutputBias);
     if (a.gate_proj) {
       set_linear(*a.gate_proj, Role::kLinear, Role::kAttentionBias);
     }
@@ -136,7 +143,7 @@ class Initialiser {
     const std::int64_t rows = in_proj_weight.size(0) / 3;
     set_in_projection(in_proj_weight, {rows, rows, rows});
     set(in_proj_bias, Role::kAttentionBias, {});
-    set_linear(out_proj, Role::kBranchEnd, Role::kAttentionBias);
+    set_linear(out_proj, Role::kBranchEnd, Role::kOutputBias);
   }
 
   void set_window_attention(WindowAttentionImpl& a) {

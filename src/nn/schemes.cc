@@ -30,6 +30,7 @@ Fill torch_fill(Role role, const Fans& fans, std::int64_t /*layers*/) {
     case Role::kInProjection:
       return xavier_uniform(fans.in, fans.joint_out);
     case Role::kAttentionBias:
+    case Role::kOutputBias:
     case Role::kClassToken:
       return zero();
     case Role::kToken:
@@ -45,6 +46,7 @@ Fill vit_fill(Role role, const Fans& fans, std::int64_t /*layers*/) {
   switch (role) {
     case Role::kBias:
     case Role::kAttentionBias:
+    case Role::kOutputBias:
       return zero();
     case Role::kConvolution:
       return truncated(1 / std::sqrt(static_cast<double>(fans.in)));
@@ -59,6 +61,7 @@ Fill gpt2_fill(Role role, const Fans& /*fans*/, std::int64_t layers) {
   switch (role) {
     case Role::kBias:
     case Role::kAttentionBias:
+    case Role::kOutputBias:
       return zero();
     case Role::kBranchEnd:
       return normal(kStd / std::sqrt(2 * static_cast<double>(layers)));
@@ -71,6 +74,7 @@ Fill xavier_fill(Role role, const Fans& fans, std::int64_t /*layers*/) {
   switch (role) {
     case Role::kBias:
     case Role::kAttentionBias:
+    case Role::kOutputBias:
     case Role::kClassToken:
       return zero();
     case Role::kToken:
@@ -81,13 +85,29 @@ Fill xavier_fill(Role role, const Fans& fans, std::int64_t /*layers*/) {
   }
 }
 
+// What the authors of PINNsformer do: torch's own values, then new ones for
+// every Linear, out_proj included.
+Fill pinn_fill(Role role, const Fans& fans, std::int64_t layers) {
+  switch (role) {
+    case Role::kLinear:
+    case Role::kBranchEnd:
+      return xavier_uniform(fans.in, fans.out);
+    case Role::kBias:
+    case Role::kOutputBias:
+      return {Distribution::kConstant, 0.01};
+    default:
+      return torch_fill(role, fans, layers);
+  }
+}
+
 }  // namespace
 
 const std::vector<Scheme>& schemes() {
   static const std::vector<Scheme> list = {{"torch", torch_fill},
                                            {"vit", vit_fill},
                                            {"gpt2", gpt2_fill},
-                                           {"xavier", xavier_fill}};
+                                           {"xavier", xavier_fill},
+                                           {"pinn", pinn_fill}};
   return list;
 }
 

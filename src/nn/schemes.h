@@ -14,7 +14,8 @@ enum class Role {
   kBranchEnd,  // out_proj and fc2, whose output is added to the rows
   kConvolution,
   kBias,           // of Linear and Conv2d
-  kAttentionBias,  // in_proj_bias, out_proj.bias and gate_proj.bias
+  kAttentionBias,  // in_proj_bias and gate_proj.bias
+  kOutputBias,     // out_proj.bias
   kToken,
   kPosition,
   kClassToken,

@@ -2,8 +2,8 @@
 
     make_public_weights.py make FOLDER    random weights of torchvision's
                                           VisionTransformer and SwinTransformer,
-                                          of DeiT, GPT-2, XCiT and Nystromformer,
-                                          and files of torch.save
+                                          of DeiT, GPT-2, XCiT, Nystromformer and
+                                          PINNsformer, and files of torch.save
     make_public_weights.py full FOLDER    the same of vit_b_16, swin_t and
                                           swin_v2_t at full size
     make_public_weights.py check FOLDER   reads what the C++ test has saved and
@@ -11,7 +11,8 @@
 
 GPT-2 is written out here in plain torch, under the names of Hugging Face, and
 DeiT under those of facebookresearch and timm; XCiT in xcit_twin.py, what
-Nystromformer has for Long Range Arena in lra_twin.py.
+Nystromformer has for Long Range Arena in lra_twin.py, PINNsformer in
+pinnsformer_twin.py.
 """
 
 import collections
@@ -23,6 +24,7 @@ import struct
 import sys
 
 import lra_twin
+import pinnsformer_twin
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -287,6 +289,18 @@ def make_lra(folder):
               "logits": lra_twin.logits(weights, rows, **size)})
 
 
+def make_pinnsformer(folder):
+    for formula in (None, *pinnsformer_twin.FORMULAS):
+        weights = pinnsformer_twin.weights(plain=formula is None)
+        points = torch.rand(7, 2, dtype=torch.double)
+        with torch.enable_grad():
+            values = pinnsformer_twin.values(weights, points, formula)
+        name = f"pinnsformer_{formula}" if formula else "pinn"
+        torch.save({"model_state_dict": weights}, folder / f"{name}.pt")
+        save(folder / f"{name}_io.safetensors",
+             {key: value.detach() for key, value in values.items()})
+
+
 class Harm:
     """What runs a command when it is loaded by Python."""
 
@@ -418,6 +432,7 @@ def main():
             make_gpt(folder)
             make_xcit(folder)
             make_lra(folder)
+            make_pinnsformer(folder)
             make_torch_files(folder)
         elif what == "full":
             make_vit(folder, "full")

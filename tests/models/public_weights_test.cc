@@ -1,6 +1,8 @@
 // Weights, inputs and logits that make_public_weights.py has written, in the
 // folder POLYATTN_WEIGHTS: our models give the same logits. Then saves models
 // of its own there, for the script to check.
+#include <torch/autograd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +12,8 @@
 #include "polyattn/models/deit.h"
 #include "polyattn/models/gpt.h"
 #include "polyattn/models/lra.h"
+#include "polyattn/models/pinn.h"
+#include "polyattn/models/pinnsformer.h"
 #include "polyattn/models/state_file.h"
 #include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
@@ -235,6 +239,66 @@ TEST(PublicWeights, Xcit) {
           kTolerance);
     }
   }
+}
+
+// Sums of the gradients of u [P, N, 1] by the rows, as a function of them.
+torch::Tensor gradient(const torch::Tensor& u, const torch::Tensor& rows) {
+  return torch::autograd::grad({u}, {rows}, {torch::ones_like(u)},
+                               /*retain_graph=*/true,
+                               /*create_graph=*/true)[0];
+}
+
+// In f64, where derivatives of three orders multiply rounding by some hundreds
+// of additions.
+constexpr double kDerivativeTolerance = 1e-11;
+
+template <typename Model>
+void expect_twin(Model model, const torch::Tensor& first,
+                 const std::string& name) {
+  SCOPED_TRACE(name);
+  const NamedTensors io = load_tensors(folder() / (name + "_io.safetensors"));
+  const auto expect_same = [&](const torch::Tensor& ours, const char* theirs) {
+    EXPECT_LE(test::relative_error(ours, io.at(theirs)), kDerivativeTolerance)
+        << theirs;
+  };
+  const auto rows = io.at("sequences").requires_grad_();
+  const auto u = model->forward(rows);
+  const auto du = gradient(u, rows);
+  const auto u_x = gradient(du.select(-1, 0), rows);
+  const auto u_t = gradient(du.select(-1, 1), rows);
+  expect_same(u, "u");
+  expect_same(du, "du");
+  expect_same(u_x, "u_x");
+  expect_same(u_t, "u_t");
+  const auto loss = (u_t.select(-1, 1) - 4 * u_x.select(-1, 0)).square().mean();
+  expect_same(torch::autograd::grad({loss}, {first})[0], "gradient");
+}
+
+TEST(PublicWeights, Pinnsformer) {
+  for (const auto& [name, formula] : {std::pair("softmax", "softmax"),
+                                      {"cubic", "x^3/sqrt(N)"},
+                                      {"square", "x^2/sqrt(N)"}}) {
+    const std::string base = std::string("pinnsformer_") + name;
+    Pinnsformer model(PinnsformerOptions()
+                          .dim(8)
+                          .feed_forward(12)
+                          .hidden(16)
+                          .step(0.1)
+                          .activation(formula));
+    model->to(torch::kDouble);
+    load_state(*model, load_tensors(folder() / (base + ".pt")));
+    const NamedTensors io = load_tensors(folder() / (base + "_io.safetensors"));
+    EXPECT_SAME(model->sequences(io.at("points")), io.at("sequences"));
+    expect_twin(model, model->linear_emb->weight, base);
+  }
+}
+
+TEST(PublicWeights, Pinn) {
+  Pinn model(PinnOptions().hidden(16));
+  model->to(torch::kDouble);
+  load_state(*model, load_tensors(folder() / "pinn.pt"));
+  expect_twin(model, model->linear->ptr(0)->named_parameters()["weight"],
+              "pinn");
 }
 
 // Nystromformer's, in a file of torch.save with more in it than the weights.

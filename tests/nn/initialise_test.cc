@@ -230,6 +230,26 @@ TEST(Initialise, Xavier) {
   expect_all(parts->class_token->weight, 0);
 }
 
+// PINNsformer's: torch's, but for what is Linear.
+TEST(Initialise, Pinn) {
+  torch::manual_seed(5);
+  Parts parts = made({"pinn"});
+  expect_deviations(*parts, {.q = glorot(64, 128),
+                             .v = glorot(64, 128),
+                             .out = glorot(64, 64),
+                             .gate = glorot(64, 64),
+                             .fc1 = glorot(64, 256),
+                             .fc2 = glorot(256, 64),
+                             .convolution = uniform(1 / std::sqrt(48.0)),
+                             .head = glorot(64, 50),
+                             .token = 1,
+                             .position = 0.02});
+  const auto& attention = parts->block().attention;
+  expect_all(attention->in_proj_bias, 0);
+  expect_all(attention->out_proj->bias, 0.01F);
+  expect_all(parts->head->bias, 0.01F);
+}
+
 TEST(Initialise, SetsWhatIsNotDrawn) {
   for (const std::string& name : initialisation_names()) {
     Parts parts = made({name});
@@ -280,11 +300,13 @@ TEST(Initialise, TypeDoesNotMatter) {
 }
 
 TEST(Initialise, KnowsItsNames) {
-  EXPECT_EQ(initialisation_names(),
-            (std::vector<std::string>{"torch", "vit", "gpt2", "xavier"}));
+  EXPECT_EQ(
+      initialisation_names(),
+      (std::vector<std::string>{"torch", "vit", "gpt2", "xavier", "pinn"}));
   Parts parts;
   expect_error([&] { initialise(*parts, {"he"}); },
-               "[initialise] name \"he\" is none of torch, vit, gpt2, xavier");
+               "[initialise] name \"he\" is none of torch, vit, gpt2, xavier, "
+               "pinn");
 }
 
 }  // namespace initialise_test

@@ -5,6 +5,7 @@
 //   vit     truncated normal of 0.02
 //   gpt2    normal of 0.02, the ends of the branches divided by sqrt(2 layers)
 //   xavier  uniform by Glorot and Bengio, q, k and v each as a matrix
+//   pinn    uniform by Glorot and Bengio with biases of 0.01; in_proj as torch
 #pragma once
 
 #include <torch/arg.h>
