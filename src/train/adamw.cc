@@ -149,6 +149,16 @@ void AdamW::step(double lr, double norm) {
   }
 }
 
+OptimizerStep AdamW::step(double lr, const Closure& closure) {
+  OptimizerStep made{.lr = lr};
+  made.loss = closure();
+  made.gradient_norm = gradient_norm();
+  made.diverged =
+      !std::isfinite(made.loss) || !std::isfinite(made.gradient_norm);
+  if (!made.diverged) step(lr, made.gradient_norm);
+  return made;
+}
+
 models::NamedTensors AdamW::state() const {
   models::NamedTensors tensors;
   for (const Slot& slot : slots_) {
@@ -162,8 +172,8 @@ models::NamedTensors AdamW::state() const {
   return tensors;
 }
 
-void AdamW::load_state(const models::NamedTensors& tensors,
-                       std::int64_t steps) {
+std::function<void()> AdamW::taking(const models::NamedTensors& tensors,
+                                    std::int64_t steps) {
   std::vector<std::string> problems;
   std::vector<Slot> loaded = slots_;
   for (Slot& slot : loaded) {
@@ -181,9 +191,12 @@ void AdamW::load_state(const models::NamedTensors& tensors,
   if (!problems.empty()) {
     throw models::WeightsError("AdamW", std::move(problems));
   }
-  slots_ = std::move(loaded);
-  buffers_ = std::move(averages);
-  steps_ = steps;
+  return [this, steps, slots = std::move(loaded),
+          buffers = std::move(averages)]() mutable {
+    slots_ = std::move(slots);
+    buffers_ = std::move(buffers);
+    steps_ = steps;
+  };
 }
 
 void AdamW::swap_average() {

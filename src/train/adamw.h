@@ -20,11 +20,12 @@
 #include <vector>
 
 #include "polyattn/models/weights.h"
+#include "train/optimizer.h"
 #include "train/run/config.h"
 
 namespace polyattn::train {
 
-class AdamW {
+class AdamW : public Optimizer {
  public:
   // Takes the parameters of the module, which must be of f32.
   AdamW(const torch::nn::Module& module, const run::TrainConfig& options);
@@ -36,18 +37,19 @@ class AdamW {
   // One step at this rate; `norm` is what gradient_norm() gave. Gradients are
   // dropped afterwards.
   void step(double lr, double norm);
+  // One call of the closure, and the above unless something is not finite.
+  OptimizerStep step(double lr, const Closure& closure) override;
 
   // Steps made.
   std::int64_t steps() const { return steps_; }
 
   // adam.m.NAME, adam.v.NAME and, if there is an average, ema.NAME.
-  models::NamedTensors state() const;
-  // Throws models::WeightsError if one is missing or does not fit.
-  void load_state(const models::NamedTensors& tensors, std::int64_t steps);
+  models::NamedTensors state() const override;
+  std::function<void()> taking(const models::NamedTensors& tensors,
+                               std::int64_t steps) override;
 
   bool averages() const { return options_.ema > 0; }
-  // Exchanges weights and buffers with their averages: twice is nothing.
-  void swap_average();
+  void swap_average() override;
 
  private:
   struct Slot {

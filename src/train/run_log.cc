@@ -44,7 +44,7 @@ std::optional<std::string> variant_of(const Job& job) {
 }  // namespace
 
 RunLog::RunLog(const Job& job, const Facts& facts, Network& network,
-               AdamW& optimizer)
+               Optimizer& optimizer)
     : job_(job),
       network_(network),
       optimizer_(optimizer),
@@ -92,8 +92,8 @@ void RunLog::restore() {
                 : "no checkpoint can be used: the run begins again at step 0");
 }
 
-// All or nothing: a checkpoint that does not fit leaves the weights and the
-// moments as they are.
+// All or nothing: a checkpoint that does not fit leaves the weights and
+// the optimizer as they are.
 void RunLog::take(const Checkpoint& checkpoint) {
   const Progress& found = checkpoint.progress;
   if (found.info.step > facts_.steps) {
@@ -108,11 +108,11 @@ void RunLog::take(const Checkpoint& checkpoint) {
         fmt::format("it knows of {} bytes of {}, which is shorter",
                     found.metrics_bytes, metrics.string()));
   }
-  AdamW optimizer = optimizer_;
-  optimizer.load_state(checkpoint.tensors, found.info.step);
+  const auto take_state =
+      optimizer_.taking(checkpoint.tensors, found.info.step);
   models::load_state(network_.module(),
                      without_prefix(checkpoint.tensors, "model."));
-  optimizer_ = std::move(optimizer);
+  take_state();
 }
 
 void RunLog::describe() {

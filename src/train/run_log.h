@@ -9,9 +9,9 @@
 
 #include "base/machine.h"
 #include "polyattn/nn/match.h"
-#include "train/adamw.h"
 #include "train/checkpoint.h"
 #include "train/network.h"
+#include "train/optimizer.h"
 #include "train/run/records.h"
 #include "train/run/tensorboard.h"
 #include "train/step.h"
@@ -32,10 +32,10 @@ class RunLog {
   };
 
   // Takes up the newest checkpoint that belongs to the run, if there is one:
-  // its weights go into the network and its moments into the optimizer. Throws
+  // its weights go into the network and the rest into the optimizer. Throws
   // run::RecordError if the run has another teacher than it began with.
   RunLog(const Job& job, const Facts& facts, Network& network,
-         AdamW& optimizer);
+         Optimizer& optimizer);
 
   const Progress& progress() const { return progress_; }
   const run::RunInfo& info() const { return progress_.info; }
@@ -72,7 +72,7 @@ class RunLog {
 
   const Job& job_;
   Network& network_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   Facts facts_;
   Checkpoints checkpoints_;
   std::optional<run::MetricsWriter> metrics_;

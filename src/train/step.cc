@@ -75,18 +75,20 @@ StepResult Stepper::make(Prefetcher& prefetcher, std::int64_t step,
     batches.push_back(prefetcher.next());
     result.items += batches.back().items;
   }
-  {
-    std::optional<NormWatch> watching;
-    if (watch) watching.emplace(network_.module());
-    result.loss = accumulate(batches, step, watching ? &*watching : nullptr);
-    if (watching) result.norms = watching->norms();
-  }
-  result.gradient_norm = optimizer_.gradient_norm();
-  result.lr = learning_rate(config_.train, step, steps_);
-  if (std::isfinite(result.loss) && std::isfinite(result.gradient_norm)) {
-    optimizer_.step(result.lr, result.gradient_norm);
-  } else {
-    result.diverged = diagnose(batches, step, result);
+  const auto closure = [&] {
+    if (!watch) return accumulate(batches, step, nullptr);
+    NormWatch watching(network_.module());
+    const double loss = accumulate(batches, step, &watching);
+    result.norms = watching.norms();
+    return loss;
+  };
+  const OptimizerStep made =
+      optimizer_.step(learning_rate(config_.train, step, steps_), closure);
+  result.loss = made.loss;
+  result.gradient_norm = made.gradient_norm;
+  result.lr = made.lr;
+  if (made.diverged) {
+    result.diverged = made.what ? *made.what : diagnose(batches, step, result);
   }
   return result;
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "train/adamw.h"
 #include "train/network.h"
+#include "train/optimizer.h"
 #include "train/prefetch.h"
 #include "train/run/config.h"
 #include "train/teacher.h"
@@ -28,7 +28,7 @@ struct StepResult {
 class Stepper {
  public:
   // The teacher, if there is one, is that of train.teacher.
-  Stepper(const run::Config& config, Network& network, AdamW& optimizer,
+  Stepper(const run::Config& config, Network& network, Optimizer& optimizer,
           std::int64_t steps, const Teacher* teacher = nullptr)
       : config_(config),
         network_(network),
@@ -36,7 +36,8 @@ class Stepper {
         steps_(steps),
         teacher_(teacher) {}
 
-  // Takes train.accumulate batches. `step` counts from 0.
+  // Takes train.accumulate batches. `step` counts from 0. What is watched is
+  // the last time that the optimizer asks for the loss.
   StepResult make(Prefetcher& batches, std::int64_t step, bool watch);
 
  private:
@@ -49,7 +50,7 @@ class Stepper {
 
   const run::Config& config_;
   Network& network_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   std::int64_t steps_;
   const Teacher* teacher_;
 };

@@ -179,6 +179,59 @@ TEST(AdamW, GoesOnFromItsState) {
   EXPECT_THROW(resumed.load_state(state, 3), models::WeightsError);
 }
 
+// As every optimizer is called: the loss and the gradient come from a closure.
+TEST(AdamW, AStepWithAClosureIsTheSame) {
+  run::TrainConfig clipped = options();
+  clipped.clip = 0.1;
+  TwoLayers one = make_model();
+  TwoLayers other = make_model();
+  AdamW direct(*one, clipped);
+  AdamW called(*other, clipped);
+  for (int step = 0; step < 4; ++step) {
+    backward(one, step);
+    const double norm = direct.gradient_norm();
+    direct.step(1e-2, norm);
+    int calls = 0;
+    const OptimizerStep made = called.step(1e-2, [&] {
+      ++calls;
+      backward(other, step);
+      return 0.25;
+    });
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(made.loss, 0.25);
+    EXPECT_EQ(made.gradient_norm, norm);
+    EXPECT_EQ(made.lr, 1e-2);
+    EXPECT_FALSE(made.diverged);
+    EXPECT_TRUE(torch::equal(one->first->weight, other->first->weight));
+  }
+}
+
+TEST(AdamW, ALossThatIsNotFiniteMovesNothing) {
+  TwoLayers model = make_model();
+  AdamW optimizer(*model, options());
+  const torch::Tensor before = model->first->weight.detach().clone();
+  const OptimizerStep made = optimizer.step(1e-2, [&] {
+    backward(model, 0);
+    return std::nan("");
+  });
+  EXPECT_TRUE(made.diverged);
+  EXPECT_FALSE(made.what);
+  EXPECT_TRUE(torch::equal(before, model->first->weight));
+}
+
+TEST(AdamW, AStateIsTakenUpWhenAsked) {
+  TwoLayers model = make_model();
+  AdamW optimizer(*model, options());
+  models::NamedTensors state = optimizer.state();
+  for (auto& [name, tensor] : state) tensor = torch::ones_like(tensor);
+  const auto take = optimizer.taking(state, 7);
+  EXPECT_EQ(optimizer.steps(), 0);
+  EXPECT_EQ(optimizer.state().at("adam.m.first.bias").sum().item<float>(), 0);
+  take();
+  EXPECT_EQ(optimizer.steps(), 7);
+  EXPECT_EQ(optimizer.state().at("adam.m.first.bias").sum().item<float>(), 70);
+}
+
 TEST(AdamW, SwappingTheAverageTwiceIsNothing) {
   run::TrainConfig averaged = options();
   averaged.ema = 0.99;
