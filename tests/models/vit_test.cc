@@ -168,7 +168,8 @@ TEST(ViT, Refuses) {
   refuse(small().dropout(1), "dropout 1 is not in [0, 1)");
   refuse(small().drop_path(-1), "drop_path -1 is not in [0, 1)");
   expect_error([] { const ViT model(small().initialisation("he")); },
-               "[initialise] name \"he\" is none of torch, vit, gpt2, xavier");
+               "[initialise] name \"he\" is none of torch, vit, gpt2, xavier, "
+               "pinn");
   ViT model(small());
   expect_error(
       [&] {
