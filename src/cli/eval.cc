@@ -105,6 +105,12 @@ int EvalCommand::run() {
   if (found.accuracy) {
     text += fmt::format(", accuracy {:.2f} %", 100 * *found.accuracy);
   }
+  if (found.relative_l2) {
+    text += fmt::format(", relative L2 error {:.4f}", *found.relative_l2);
+  }
+  if (found.relative_l1) {
+    text += fmt::format(", relative L1 error {:.4f}", *found.relative_l1);
+  }
   base::print_text(text + "\n");
   return base::kExitDone;
 }

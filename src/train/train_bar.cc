@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -17,14 +18,23 @@ double seconds_since(Clock::time_point start) {
 
 constexpr double kBetweenDraws = 0.1;
 
+// Of an equation it becomes small.
+std::string loss_text(double loss) {
+  return loss != 0 && std::abs(loss) < 0.01 ? fmt::format("{:.2e}", loss)
+                                            : fmt::format("{:.3f}", loss);
+}
+
 // For several at once: "x^3/sqrt(N) seed 1: loss 0.512  84.1 %".
 std::string short_text(const std::string& label, const Progress& progress) {
-  std::string text = fmt::format("{}: loss {:.3f}", label, progress.loss());
+  std::string text =
+      fmt::format("{}: loss {}", label, loss_text(progress.loss()));
   const auto result = progress.info.result.value_or(run::Evaluation());
   if (result.bits_per_byte) {
     text += fmt::format(" {:.2f} bits", *result.bits_per_byte);
   } else if (result.accuracy) {
     text += fmt::format(" {:.1f} %", 100 * *result.accuracy);
+  } else if (result.relative_l2) {
+    text += fmt::format(" relative L2 {:.4f}", *result.relative_l2);
   }
   return text;
 }
@@ -33,13 +43,15 @@ std::string short_text(const std::string& label, const Progress& progress) {
 
 std::string progress_text(const Progress& progress) {
   const run::RunInfo& info = progress.info;
-  std::string text = fmt::format("step {}/{}  loss {:.3f}", info.step,
-                                 info.steps, progress.loss());
+  std::string text = fmt::format("step {}/{}  loss {}", info.step, info.steps,
+                                 loss_text(progress.loss()));
   const auto result = info.result.value_or(run::Evaluation());
   if (result.bits_per_byte) {
     text += fmt::format("  {:.3f} bits/byte", *result.bits_per_byte);
   } else if (result.accuracy) {
     text += fmt::format("  accuracy {:.1f} %", 100 * *result.accuracy);
+  } else if (result.relative_l2) {
+    text += fmt::format("  relative L2 {:.4f}", *result.relative_l2);
   }
   if (progress.items_per_second > 0) {
     text +=

@@ -59,6 +59,8 @@ std::optional<double> figure_value(const RunInfo& run, Figure figure) {
       return run.result->accuracy;
     case Figure::kBitsPerByte:
       return run.result->bits_per_byte;
+    case Figure::kRelativeL2:
+      return run.result->relative_l2;
     default:
       return run.result->loss;
   }
@@ -66,7 +68,8 @@ std::optional<double> figure_value(const RunInfo& run, Figure figure) {
 
 // What the runs have, the accuracy first.
 Figure figure_of(const std::vector<RunInfo>& runs) {
-  for (const Figure figure : {Figure::kAccuracy, Figure::kBitsPerByte}) {
+  for (const Figure figure :
+       {Figure::kAccuracy, Figure::kBitsPerByte, Figure::kRelativeL2}) {
     if (std::any_of(runs.begin(), runs.end(), [&](const RunInfo& run) {
           return figure_value(run, figure).has_value();
         })) {
@@ -146,15 +149,19 @@ ComparisonRow row_of(const Group& group, Figure figure) {
     row.max_jacobian_norm =
         larger_norm(row.max_jacobian_norm, run->max_jacobian_norm);
   }
-  std::vector<double> figures, losses, seconds;
+  std::vector<double> figures, losses, seconds, relative_l1;
   for (const RunInfo* run : group.finished) {
     figures.push_back(*figure_value(*run, figure));
     losses.push_back(run->result->loss);
     seconds.push_back(run->train_seconds);
+    if (const auto error = run->result->relative_l1) {
+      relative_l1.push_back(*error);
+    }
   }
   row.figure = base::sample_of(figures);
   row.by_seed = figures_by_seed(group, figure);
   row.loss = base::sample_of(losses);
+  row.relative_l1 = base::sample_of(relative_l1);
   row.train_seconds = base::sample_of(seconds).mean;
   return row;
 }

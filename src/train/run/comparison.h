@@ -13,9 +13,9 @@
 namespace polyattn::run {
 
 // The figure by which runs are compared.
-enum class Figure { kAccuracy, kBitsPerByte, kLoss };
+enum class Figure { kAccuracy, kBitsPerByte, kRelativeL2, kLoss };
 
-const char* name_of(Figure figure);  // accuracy, bits_per_byte, loss
+const char* name_of(Figure figure);  // accuracy, bits_per_byte, ...
 
 struct ComparisonRow {
   std::string activation;  // fit for a terminal
@@ -28,6 +28,7 @@ struct ComparisonRow {
   base::Sample figure;       // over the finished runs
   SeedFigures by_seed = {};  // means of the finished
   base::Sample loss;
+  base::Sample relative_l1;  // of those that have it
   double train_seconds = 0;  // mean of the finished runs
   double peak_mb = 0;        // largest
   // Largest of all runs; those that diverged may make it inf or nan.

@@ -18,6 +18,8 @@ const char* title_of(Figure figure) {
       return "accuracy, %";
     case Figure::kBitsPerByte:
       return "bits per byte";
+    case Figure::kRelativeL2:
+      return "relative L2";
     default:
       return "loss";
   }
@@ -30,6 +32,14 @@ std::string sample_text(const base::Sample& sample, double factor,
       fmt::format("{:.{}f}", sample.mean * factor, decimals);
   if (sample.count == 1) return mean;
   return fmt::format("{} ± {:.{}f}", mean, sample.deviation * factor, decimals);
+}
+
+// Of an equation, which a good solution takes to a thousandth and less.
+std::string small_loss_text(const base::Sample& loss) {
+  if (loss.count == 0) return "-";
+  const std::string mean = fmt::format("{:.2g}", loss.mean);
+  if (loss.count == 1) return mean;
+  return fmt::format("{} ± {:.1g}", mean, loss.deviation);
 }
 
 std::string time_text(double seconds) {
@@ -68,9 +78,10 @@ std::string difference_cell(const Comparison& comparison,
 std::vector<base::Column> columns_of(Figure figure) {
   std::vector<base::Column> columns = {{"activation", base::Align::kLeft}};
   if (figure != Figure::kLoss) columns.push_back({title_of(figure)});
-  for (const char* title :
-       {"difference", "loss", "train time", "memory", "max ‖A‖", "/√N",
-        "max ‖A'‖", "/√N", "diverged", "unfinished"}) {
+  columns.push_back({"difference"});
+  if (figure == Figure::kRelativeL2) columns.push_back({"relative L1"});
+  for (const char* title : {"loss", "train time", "memory", "max ‖A‖", "/√N",
+                            "max ‖A'‖", "/√N", "diverged", "unfinished"}) {
     columns.push_back({title});
   }
   return columns;
@@ -87,10 +98,17 @@ Cells cells_of(const Comparison& comparison, const ComparisonRow& row) {
     cells.push_back(sample_text(row.figure, 100, 1));
   } else if (comparison.figure == Figure::kBitsPerByte) {
     cells.push_back(sample_text(row.figure, 1, 3));
+  } else if (comparison.figure == Figure::kRelativeL2) {
+    cells.push_back(sample_text(row.figure, 1, 4));
   }
   const int all = row.finished + row.diverged + row.other;
   cells.push_back(difference_cell(comparison, row));
-  cells.push_back(sample_text(row.loss, 1, 3));
+  if (comparison.figure == Figure::kRelativeL2) {
+    cells.push_back(sample_text(row.relative_l1, 1, 4));
+    cells.push_back(small_loss_text(row.loss));
+  } else {
+    cells.push_back(sample_text(row.loss, 1, 3));
+  }
   cells.push_back(row.finished > 0 ? time_text(row.train_seconds) : "-");
   cells.push_back(row.peak_mb > 0 ? fmt::format("{:.0f} MB", row.peak_mb)
                                   : "-");
@@ -151,6 +169,8 @@ base::Json row_json(const ComparisonRow& row) {
   json["other"] = row.other;
   json["figure"] = sample_json(row.figure);
   json["loss"] = sample_json(row.loss);
+  if (row.relative_l1.count > 0)
+    json["relative_l1"] = sample_json(row.relative_l1);
   json["train_seconds"] = base::number(row.train_seconds);
   json["peak_mb"] = base::number(row.peak_mb);
   json["max_weight_norm"] = base::number(row.max_weight_norm);
@@ -192,6 +212,8 @@ const char* name_of(Figure figure) {
       return "accuracy";
     case Figure::kBitsPerByte:
       return "bits_per_byte";
+    case Figure::kRelativeL2:
+      return "relative_l2";
     default:
       return "loss";
   }

@@ -42,6 +42,8 @@ FigureStyle style_of(Figure figure) {
       return {100, 1, "", " %", " points", false, 0.005};
     case Figure::kBitsPerByte:
       return {1, 3, "", " bits per byte", "", true, 0.01};
+    case Figure::kRelativeL2:
+      return {1, 4, "a relative L2 error of ", "", "", true, 0.01};
     default:
       return {1, 3, "a loss of ", "", "", true, 0.01};
   }

@@ -67,6 +67,8 @@ const char* grid_title(Figure figure) {
       return "validation accuracy, %";
     case Figure::kBitsPerByte:
       return "validation bits per byte";
+    case Figure::kRelativeL2:
+      return "validation relative L2";
     default:
       return "validation loss";
   }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "base/file_descriptor.h"
@@ -48,6 +50,18 @@ std::string flaw_of(const base::Json& record) {
     return fmt::format("\"step\" {} is out of range", step->dump());
   }
   return "";
+}
+
+// Absent where the loss has one.
+std::map<std::string, double> terms_of(const base::Json& evaluation) {
+  std::map<std::string, double> terms;
+  const auto found = evaluation.find("terms");
+  if (found == evaluation.end()) return terms;
+  if (!found->is_object()) throw base::JsonError("\"terms\" is no object");
+  for (const auto& [name, value] : found->items()) {
+    terms[name] = base::number_of(value);
+  }
+  return terms;
 }
 
 }  // namespace
@@ -110,6 +124,13 @@ base::Json evaluation_json(const Evaluation& evaluation) {
   if (evaluation.bits_per_byte) {
     json["bits_per_byte"] = base::number(*evaluation.bits_per_byte);
   }
+  if (evaluation.relative_l1)
+    json["relative_l1"] = base::number(*evaluation.relative_l1);
+  if (evaluation.relative_l2)
+    json["relative_l2"] = base::number(*evaluation.relative_l2);
+  for (const auto& [name, value] : evaluation.terms) {
+    json["terms"][name] = base::number(value);
+  }
   return json;
 }
 
@@ -120,7 +141,10 @@ Evaluation evaluation_of(const base::Json& json) {
   };
   return {.loss = base::number_of(json.at("loss")),
           .accuracy = figure("accuracy"),
-          .bits_per_byte = figure("bits_per_byte")};
+          .bits_per_byte = figure("bits_per_byte"),
+          .relative_l1 = figure("relative_l1"),
+          .relative_l2 = figure("relative_l2"),
+          .terms = terms_of(json)};
 }
 
 }  // namespace polyattn::run

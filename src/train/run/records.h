@@ -12,7 +12,9 @@
 //          by layer and head: gain (of the scores), weight_before, weight
 //          (norms), softmax (its norm on these scores)
 //   train  epoch, loss, lr, grad_norm, seconds, items_per_second, wait_share
-//   eval   epoch, loss, accuracy (classifiers), bits_per_byte (texts), seconds
+//   eval   epoch, loss, accuracy (classifiers), bits_per_byte (texts), seconds;
+//          of equations relative_l1 and relative_l2 (errors of the solution)
+//          and terms (an object: the parts of the loss by name)
 //   norms  tokens (N), and arrays by layer: weight_mean, weight_max,
 //          jacobian_mean, jacobian_max, max_abs_score (each a list by head),
 //          grad_norm, weight_norm (one number a layer); layer_kind (token,
@@ -26,6 +28,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -106,6 +109,10 @@ struct Evaluation {
   double loss = 0;
   std::optional<double> accuracy = {};
   std::optional<double> bits_per_byte = {};
+  // Of a solution: sum |u - p| / sum |u|, and the root of the same of squares.
+  std::optional<double> relative_l1 = {};
+  std::optional<double> relative_l2 = {};
+  std::map<std::string, double> terms = {};  // of the loss
 
   bool operator==(const Evaluation&) const = default;
 };
@@ -177,8 +184,8 @@ void write_run_info(const std::filesystem::path& folder, const RunInfo& info);
 // Throws RecordError if it is not there or damaged.
 RunInfo read_run_info(const std::filesystem::path& folder);
 
-// "accuracy 87.12 %, loss 0.353" or "2.41 bits per byte"; for a run that
-// diverged, where and why.
+// "accuracy 87.12 %, loss 0.353", "2.41 bits per byte" or "relative L2 error
+// 0.0271, loss 1.2e-05"; for a run that diverged, where and why.
 std::string outcome_text(const RunInfo& info);
 
 }  // namespace polyattn::run

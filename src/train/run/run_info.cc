@@ -162,8 +162,20 @@ class InfoReader {
     (*this)("loss", loss);
     (*this)("accuracy", found.accuracy);
     (*this)("bits_per_byte", found.bits_per_byte);
+    (*this)("relative_l1", found.relative_l1);
+    (*this)("relative_l2", found.relative_l2);
+    (*this)("terms", found.terms);
     found.loss = loss.value_or(0);
     value = loss ? std::optional(found) : std::nullopt;
+  }
+  void operator()(const char* key, std::map<std::string, double>& values) {
+    if (is_absent(key)) return;
+    for (const auto& [name, json] : object(key).items()) {
+      if (!json.is_number() && !json.is_string()) {
+        refuse(key, wrong_type(json, "numbers"));
+      }
+      values[name] = base::number_of(json);
+    }
   }
   void operator()(const char* key, std::optional<Divergence>& value) {
     value.reset();
@@ -341,6 +353,9 @@ std::string outcome_text(const RunInfo& info) {
   } else if (result.accuracy) {
     text = fmt::format("accuracy {:.2f} %, loss {:.3f}", 100 * *result.accuracy,
                        result.loss);
+  } else if (result.relative_l2) {
+    text = fmt::format("relative L2 error {:.4f}, loss {:.3g}",
+                       *result.relative_l2, result.loss);
   }
   if (info.state == RunState::kInterrupted) {
     text = fmt::format("interrupted at step {} of {}", info.step, info.steps);

@@ -148,6 +148,12 @@ double wall_time() {
 
 void add_scalars(EventWriter& events, std::int64_t step, const std::string& tag,
                  const base::Json& value) {
+  if (value.is_object()) {
+    for (const auto& [name, part] : value.items()) {
+      add_scalars(events, step, fmt::format("{}/{}", tag, name), part);
+    }
+    return;
+  }
   if (!value.is_array()) {
     if (value.is_number() || value.is_string()) {
       events.scalar(tag, step, wall_time(), base::number_of(value));

@@ -17,6 +17,7 @@ using test::add_runs;
 using test::diverged_run;
 using test::run_of;
 using test::running_run;
+using test::solution_run;
 using test::text_run;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -175,6 +176,8 @@ TEST(CompareRuns, UnfinishedRunsHaveNoFigure) {
 
 TEST(CompareRuns, ChoosesTheFigure) {
   EXPECT_EQ(compare_runs({text_run("x", 1, 2)}).figure, Figure::kBitsPerByte);
+  EXPECT_EQ(compare_runs({solution_run("x", 1, 0.02)}).figure,
+            Figure::kRelativeL2);
   RunInfo bare = run_of("x", 1, 0.5);
   bare.result->accuracy.reset();
   EXPECT_EQ(compare_runs({bare}).figure, Figure::kLoss);
@@ -275,6 +278,22 @@ TEST(ComparisonTable, HasBitsPerByteOfTexts) {
       {text_run("softmax", 1, 1.8351), text_run("softmax", 2, 1.8)}));
   EXPECT_NE(table.find("bits per byte"), std::string::npos) << table;
   EXPECT_NE(table.find("1.818 ± 0.025"), std::string::npos) << table;
+}
+
+TEST(ComparisonTable, HasTheErrorsOfSolutions) {
+  const Comparison comparison = compare_runs(
+      {solution_run("softmax", 1, 0.0270), solution_run("softmax", 2, 0.0274),
+       solution_run("x^3", 1, 0.0150)});
+  const std::string table = comparison_table(comparison);
+  EXPECT_NE(table.find("relative L2"), std::string::npos) << table;
+  EXPECT_NE(table.find("relative L1"), std::string::npos) << table;
+  EXPECT_NE(table.find("0.0272 ± 0.0003"), std::string::npos) << table;
+  EXPECT_NE(table.find("-0.0120"), std::string::npos) << table;
+  EXPECT_NE(table.find("0.0135"), std::string::npos) << table;
+  EXPECT_NE(table.find("1.5e-05"), std::string::npos) << table;
+  const base::Json json = comparison_json(comparison);
+  EXPECT_EQ(json["figure"], "relative_l2");
+  EXPECT_EQ(json["rows"][1]["relative_l1"]["mean"], 0.9 * 0.0150);
 }
 
 TEST(ComparisonTable, HasTheSettingThatWasChosen) {

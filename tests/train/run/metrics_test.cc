@@ -154,5 +154,25 @@ TEST(MetricsWriter, AFullDiskLeavesNoTornLine) {
   EXPECT_EQ(records_in(path).size(), 2U);
 }
 
+TEST(EvaluationRecord, ReadsBackTheSame) {
+  const Evaluation solution = {.loss = 1e-5,
+                               .relative_l1 = 0.02,
+                               .relative_l2 = 0.03,
+                               .terms = {{"boundary", 1e-6}, {"start", 2e-6}}};
+  for (const Evaluation& evaluation :
+       {Evaluation{.loss = 1, .accuracy = 0.5}, solution}) {
+    EXPECT_EQ(evaluation_of(evaluation_json(evaluation)), evaluation);
+  }
+  EXPECT_EQ(evaluation_json({.loss = 1, .accuracy = 0.5}).size(), 2U);
+  Evaluation wild = solution;
+  wild.terms["start"] = HUGE_VAL;
+  EXPECT_EQ(evaluation_of(evaluation_json(wild)), wild);
+  base::Json bad = evaluation_json(solution);
+  bad["terms"] = 3;
+  EXPECT_THROW(evaluation_of(bad), base::JsonError);
+  bad["terms"] = {{"start", base::Json::array()}};
+  EXPECT_THROW(evaluation_of(bad), base::JsonError);
+}
+
 }  // namespace metrics_test
 }  // namespace polyattn::run

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "runs.h"
 #include "support.h"
 #include "train/run/records.h"
 
@@ -61,6 +62,31 @@ TEST(RunInfoFile, ReadsBackTheSame) {
   info.result->loss = std::nan("");
   write_run_info(folder.path(), info);
   EXPECT_TRUE(std::isnan(read_run_info(folder.path()).result->loss));
+}
+
+TEST(RunInfoFile, HasTheErrorsOfASolution) {
+  const TemporaryFolder folder;
+  const RunInfo info = test::solution_run("x^3", 1, 0.0271);
+  write_run_info(folder.path(), info);
+  EXPECT_EQ(read_run_info(folder.path()), info);
+  const auto json = base::Json::parse(test::read_text(folder / "run.json"));
+  EXPECT_EQ(json.at("relative_l2"), 0.0271);
+  EXPECT_EQ(json.at("terms").at("boundary"), 1e-6);
+  EXPECT_EQ(outcome_text(info),
+            "relative L2 error 0.0271, loss 2.71e-05, 30 s of training");
+  base::Json damaged = json;
+  damaged["terms"] = {{"boundary", base::Json::array()}};
+  test::write_text(folder / "run.json", damaged.dump());
+  EXPECT_EQ(
+      test::message_of<RecordError>([&] { read_run_info(folder.path()); }),
+      "[run] " + (folder / "run.json").string() +
+          ": \"terms\" is of type array, must be numbers");
+  damaged["terms"] = 3;
+  test::write_text(folder / "run.json", damaged.dump());
+  EXPECT_EQ(
+      test::message_of<RecordError>([&] { read_run_info(folder.path()); }),
+      "[run] " + (folder / "run.json").string() +
+          ": \"terms\" is of type number, must be an object");
 }
 
 // The report and programs of others look for them there.

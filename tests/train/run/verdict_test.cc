@@ -13,6 +13,7 @@ using test::add_runs;
 using test::diverged_run;
 using test::run_of;
 using test::running_run;
+using test::solution_run;
 using test::text_run;
 
 std::string verdict_of(const std::vector<RunInfo>& runs) {
@@ -46,6 +47,20 @@ TEST(Verdict, Better) {
   EXPECT_EQ(verdict_of(runs),
             "x^3 reaches 90.1 % against 87.5 % for softmax: 2.6 points more "
             "(95 % interval +2.0 to +3.3, 2 seeds): better.");
+}
+
+TEST(Verdict, LowerIsBetterForTheErrorOfASolution) {
+  const std::vector<RunInfo> runs = {
+      solution_run("softmax", 1, 0.0270), solution_run("softmax", 2, 0.0274),
+      solution_run("x^3", 1, 0.0150), solution_run("x^3", 2, 0.0156)};
+  EXPECT_EQ(verdict_of(runs),
+            "x^3 reaches a relative L2 error of 0.0153 against 0.0272 for "
+            "softmax: 0.0119 less (95 % interval -0.0132 to -0.0106, 2 seeds): "
+            "better.");
+  EXPECT_EQ(verdict_of({runs[0], runs[2]}),
+            "x^3 reaches a relative L2 error of 0.0150 against 0.0270 for "
+            "softmax: 0.0120 less, with one seed, which cannot tell how seeds "
+            "scatter.");
 }
 
 TEST(Verdict, LowerIsBetterForBits) {
