@@ -20,22 +20,6 @@ std::span<float> part(const torch::Tensor& tensor, std::int64_t first,
           static_cast<std::size_t>(last - first)};
 }
 
-torch::Tensor take(const models::NamedTensors& tensors, const std::string& name,
-                   const torch::Tensor& like,
-                   std::vector<std::string>& problems) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end()) {
-    problems.push_back(name + " is missing");
-    return {};
-  }
-  if (found->second.sizes() != like.sizes() ||
-      found->second.scalar_type() != torch::kFloat) {
-    problems.push_back(name + " does not fit");
-    return {};
-  }
-  return found->second.contiguous();
-}
-
 }  // namespace
 
 bool decays(const std::string& name, const torch::Tensor& parameter) {
@@ -177,16 +161,17 @@ std::function<void()> AdamW::taking(const models::NamedTensors& tensors,
   std::vector<std::string> problems;
   std::vector<Slot> loaded = slots_;
   for (Slot& slot : loaded) {
-    slot.m = take(tensors, "adam.m." + slot.name, slot.m, problems);
-    slot.v = take(tensors, "adam.v." + slot.name, slot.v, problems);
+    slot.m = take_tensor(tensors, "adam.m." + slot.name, slot.m, problems);
+    slot.v = take_tensor(tensors, "adam.v." + slot.name, slot.v, problems);
     if (averages()) {
-      slot.average = take(tensors, "ema." + slot.name, slot.average, problems);
+      slot.average =
+          take_tensor(tensors, "ema." + slot.name, slot.average, problems);
     }
   }
   std::vector<Buffer> averages = buffers_;
   for (Buffer& buffer : averages) {
     buffer.average =
-        take(tensors, "ema." + buffer.name, buffer.average, problems);
+        take_tensor(tensors, "ema." + buffer.name, buffer.average, problems);
   }
   if (!problems.empty()) {
     throw models::WeightsError("AdamW", std::move(problems));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "polyattn/models/weights.h"
 
@@ -49,5 +50,11 @@ class Optimizer {
   // is nothing.
   virtual void swap_average() {}
 };
+
+// The tensor of that name with the shape and type of `like`; otherwise a line
+// in `problems`, and nothing.
+torch::Tensor take_tensor(const models::NamedTensors& tensors,
+                          const std::string& name, const torch::Tensor& like,
+                          std::vector<std::string>& problems);
 
 }  // namespace polyattn::train

@@ -10,9 +10,11 @@
 
 namespace polyattn::train {
 
-// Of step `step` (from 0) of `steps`.
+// Of step `step` (from 0) of `steps`, of which L-BFGS has those after
+// train.adam_steps.
 inline double learning_rate(const run::TrainConfig& options, std::int64_t step,
                             std::int64_t steps) {
+  if (options.optimizer == "lbfgs") steps = options.adam_steps;
   const double warm = options.warmup * static_cast<double>(steps);
   const auto at = static_cast<double>(step);
   if (at + 1 < warm) return options.lr * (at + 1) / warm;

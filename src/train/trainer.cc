@@ -7,12 +7,12 @@
 #include <chrono>
 
 #include "base/text_file.h"
-#include "train/adamw.h"
 #include "train/attention_maps.h"
 #include "train/evaluate.h"
 #include "train/examples.h"
 #include "train/lengths.h"
 #include "train/network.h"
+#include "train/optimizers.h"
 #include "train/prefetch.h"
 #include "train/run_folder.h"
 #include "train/run_log.h"
@@ -65,7 +65,7 @@ class Trainer {
   RunFolder folder_;
   StartedNetwork start_;
   Network& network_;
-  AdamW optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::int64_t steps_;
   Stepper stepper_;
   RunLog log_;
@@ -81,9 +81,9 @@ Trainer::Trainer(const Job& job)
       folder_(job.folder, job.config, {.resume = job.resume, .warn = job.warn}),
       start_(start_network(job.config, shape_, *examples_)),
       network_(*start_.network),
-      optimizer_(network_.module(), job.config.train),
+      optimizer_(make_optimizer(network_.module(), job.config.train)),
       steps_(steps_of(job.config, *examples_)),
-      stepper_(config_, network_, optimizer_, steps_, teacher_.get()),
+      stepper_(config_, network_, *optimizer_, steps_, teacher_.get()),
       log_(job,
            {.steps = steps_,
             .batches_per_epoch = examples_->batches_per_epoch(),
@@ -94,7 +94,7 @@ Trainer::Trainer(const Job& job)
                           : std::nullopt,
             .teacher =
                 teacher_ ? std::optional(teacher_->info()) : std::nullopt},
-           network_, optimizer_) {
+           network_, *optimizer_) {
   network_.module().train();
   if (!start_.layers.empty()) log_.write_start(start_.layers);
 }
@@ -119,7 +119,7 @@ void Trainer::report(bool evaluating) {
 
 void Trainer::evaluate_now() {
   const auto start = std::chrono::steady_clock::now();
-  optimizer_.swap_average();
+  optimizer_->swap_average();
   run::Evaluation found;
   {
     const Autocast autocast(config_.train.autocast);
@@ -129,7 +129,7 @@ void Trainer::evaluate_now() {
   log_.write_evaluation(found, std::chrono::duration<double>(
                                    std::chrono::steady_clock::now() - start)
                                    .count());
-  optimizer_.swap_average();
+  optimizer_->swap_average();
 }
 
 bool Trainer::step(Prefetcher& batches) {
@@ -173,13 +173,13 @@ run::RunInfo Trainer::run() {
 }
 
 void Trainer::save_maps() {
-  optimizer_.swap_average();
+  optimizer_->swap_average();
   base::Json maps;
   {
     const Autocast autocast(config_.train.autocast);
     maps = attention_maps(network_, *examples_, config_);
   }
-  optimizer_.swap_average();
+  optimizer_->swap_average();
   if (!maps.is_null()) {
     base::write_text_file(job_.folder / "maps.json", maps.dump() + "\n");
   }
@@ -187,14 +187,14 @@ void Trainer::save_maps() {
 
 void Trainer::save_lengths() {
   if (lengths_.empty()) return;
-  optimizer_.swap_average();
+  optimizer_->swap_average();
   run::Lengths found;
   {
     const Autocast autocast(config_.train.autocast);
     found = evaluate_lengths(network_, job_.data, config_, lengths_,
                              [&](double) { report(true); });
   }
-  optimizer_.swap_average();
+  optimizer_->swap_average();
   found.weights = "last";
   run::write_lengths(job_.folder, found);
 }

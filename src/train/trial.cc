@@ -4,9 +4,9 @@
 #include <chrono>
 #include <vector>
 
-#include "train/adamw.h"
 #include "train/examples.h"
 #include "train/network.h"
+#include "train/optimizers.h"
 #include "train/prefetch.h"
 #include "train/step.h"
 #include "train/teacher.h"
@@ -53,8 +53,8 @@ TrialTimes measure_times(const run::Config& config,
   const auto network = make_network(config, shape);
   const auto teacher = make_teacher(config, shape, examples->pixels());
   network->module().train();
-  AdamW optimizer(network->module(), config.train);
-  Stepper stepper(config, *network, optimizer, kMost, teacher.get());
+  const auto optimizer = make_optimizer(network->module(), config.train);
+  Stepper stepper(config, *network, *optimizer, kMost, teacher.get());
   Prefetcher batches(
       [&](std::int64_t index) { return examples->train_batch(index); }, 0,
       kMost * config.train.accumulate);

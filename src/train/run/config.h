@@ -107,6 +107,11 @@ struct TrainConfig {
   std::int64_t steps = 0;  // above 0: instead of epochs
   std::int64_t batch = 128;
   std::int64_t accumulate = 1;  // batches in a step
+  // adamw, lbfgs; and of lbfgs (train/lbfgs.h):
+  std::string optimizer = "adamw";
+  std::int64_t history_size = 100;      // pairs kept
+  std::int64_t line_search_steps = 25;  // evaluations in a step
+  std::int64_t adam_steps = 0;          // steps of AdamW before it
   double lr = 1e-3;
   double final_lr = 0.01;  // share of lr at the end
   double warmup = 0.1;     // share of the steps

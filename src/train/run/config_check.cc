@@ -11,6 +11,7 @@
 #include "train/run/lengths.h"
 #include "train/run/models.h"
 #include "train/run/nystrom_check.h"
+#include "train/run/optimizer_check.h"
 #include "train/run/problems.h"
 #include "train/run/suggest.h"
 
@@ -430,6 +431,11 @@ std::vector<BadValue> Checker::run() {
   check_decay();
   for (BadValue& bad : nystrom_problems(config_)) {
     bad_.push_back(std::move(bad));
+  }
+  if (task_->kind == kPhysics) {
+    for (BadValue& bad : optimizer_problems(config_, defaults)) {
+      bad_.push_back(std::move(bad));
+    }
   }
   check_window();
   check_lengths();

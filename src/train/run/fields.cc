@@ -56,6 +56,7 @@ constexpr std::array<Words, 4> kSchemes = {"torch", "vit", "gpt2", "xavier"};
 constexpr std::array<Words, 2> kAttentions = {"full", "nystrom"};
 constexpr std::array<Words, 2> kInverses = {"iterative", "exact"};
 constexpr std::array<Words, 2> kScalings = {"matrix", "batch"};
+constexpr std::array<Words, 2> kOptimizers = {"adamw", "lbfgs"};
 constexpr std::array<Words, 2> kAutocasts = {"none", "bf16"};
 constexpr std::array<Words, 2> kInterpolations = {"bilinear", "bicubic"};
 constexpr std::array<Words, 4> kPolicies = {"none", "ra", "rand-inc",
@@ -205,6 +206,16 @@ constexpr Field kFields[] = {
      "examples in a batch", from_to(1, 1 << 20)},
     {"train", "accumulate", kTrain<&TrainConfig::accumulate>,
      "batches in a step", from_to(1, 65536)},
+    {"train", "optimizer", kTrain<&TrainConfig::optimizer>,
+     "AdamW, or L-BFGS with a strong Wolfe line search",
+     {}, kOptimizers, kPhysics},
+    {"train", "history_size", kTrain<&TrainConfig::history_size>,
+     "steps that L-BFGS remembers", from_to(1, 10000), {}, kPhysics},
+    {"train", "line_search_steps", kTrain<&TrainConfig::line_search_steps>,
+     "evaluations of the loss in a step of L-BFGS, at most",
+     from_to(1, 1000), {}, kPhysics},
+    {"train", "adam_steps", kTrain<&TrainConfig::adam_steps>,
+     "steps of AdamW before L-BFGS", kCountOrNone, {}, kPhysics},
     {"train", "lr", kTrain<&TrainConfig::lr>,
      "largest learning rate", above(0)},
     {"train", "final_lr", kTrain<&TrainConfig::final_lr>,

@@ -11,12 +11,13 @@ namespace polyattn::run {
 
 // Kinds, as bits of a set.
 inline constexpr unsigned kImages = 1, kTexts = 2, kListOps = 4, kImdb = 8,
-                          kRecall = 16, kCopy = 32;
+                          kRecall = 16, kCopy = 32, kPhysics = 64;
 inline constexpr unsigned kSequences = kListOps | kImdb;
 inline constexpr unsigned kProbes = kRecall | kCopy;
 // What language models learn.
 inline constexpr unsigned kLanguage = kTexts | kProbes;
-inline constexpr unsigned kAllTasks = kImages | kLanguage | kSequences;
+inline constexpr unsigned kAllTasks =
+    kImages | kLanguage | kSequences | kPhysics;
 
 struct TaskEntry {
   std::string_view name;
