@@ -6,12 +6,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/attention_shares.h"
 #include "bench/eager_attention.h"
 #include "bench/rig.h"
 #include "train/examples.h"
 #include "train/network.h"
 #include "train/random.h"
 #include "train/run/config.h"
+#include "train/start.h"
 
 namespace polyattn::bench {
 namespace {
@@ -186,6 +188,28 @@ Comparison norms_comparison(const std::string& activation) {
   return comparison;
 }
 
+// What measuring the first batch takes: a second of a run at most.
+Comparison start_comparison(const std::string& name, const run::Config& config,
+                            MakeData make_data) {
+  Comparison comparison;
+  comparison.name = fmt::format("start of a run, matched, {}, {}", name,
+                                config.model.activation);
+  comparison.baseline_name = "start of a run, plain";
+  comparison.effort = 2;
+  comparison.prepare = [=](std::uint64_t seed) -> Calls {
+    const auto data = make_data(seed);
+    const std::shared_ptr<train::Examples> examples =
+        train::make_examples(data, config);
+    const auto start = [=](const char* kind) {
+      run::Config own = config;
+      own.model.start = kind;
+      train::start_network(own, train::shape_of(*data, own.task), *examples);
+    };
+    return {[=] { start("matched"); }, [=] { start("plain"); }};
+  };
+  return comparison;
+}
+
 }  // namespace
 
 std::vector<Comparison> train_comparisons(bool quick) {
@@ -203,6 +227,14 @@ std::vector<Comparison> train_comparisons(bool quick) {
   if (quick) return comparisons;
   for (const char* activation : kActivations) {
     comparisons.push_back(norms_comparison(activation));
+  }
+  comparisons.push_back(
+      start_comparison("ViT", vit_config("x^3/sqrt(N)"), noise_images));
+  comparisons.push_back(
+      start_comparison("Gpt", gpt_config("x^3/sqrt(N)"), noise_text));
+  for (const char* activation : kActivations) {
+    comparisons.push_back(channels_comparison(activation));
+    comparisons.push_back(dropout_comparison(activation));
   }
   for (const Part& part : kParts) {
     comparisons.push_back(
