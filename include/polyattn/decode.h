@@ -18,6 +18,9 @@
 // Tokens may come with decay (attention.h): a factor by which all that was read
 // before them fades. A polynomial only.
 //
+// In a sliding window, which takes every activation, a token sees the last ones
+// alone: a cache of no more tokens than it takes, whatever the length.
+//
 // The members of a batch may have different lengths. A state is a value: to
 // copy it is to fork the text.
 #pragma once
@@ -57,6 +60,8 @@ struct DecodeOptions {
   DecodeMode mode = DecodeMode::kAuto;
   DType compute = DType::kF32;  // kF32 or kF64
   DType storage = DType::kF32;  // of the cached keys and values
+  // Tokens that one sees, its own included; 0: all. Not with kSums or decay.
+  std::int64_t window = 0;
 };
 
 struct DecodeInputs {
@@ -92,7 +97,7 @@ class DecodeState {
   const DecodeOptions& options() const { return options_; }
   // Tokens that a member has read.
   std::int64_t length(std::int64_t member) const;
-  // Of these, how many are in the sums.
+  // Of these, how many are in the sums; in a window none.
   std::int64_t folded(std::int64_t member) const;
   // What the state takes.
   std::size_t bytes() const;
@@ -111,7 +116,7 @@ class DecodeState {
   // [G, features, width]; empty until they are needed.
   struct Member {
     std::int64_t length = 0;
-    std::int64_t cached = 0;
+    std::int64_t cached = 0;  // the last ones
     std::int64_t capacity = 0;
     std::vector<std::byte> k, v, sums;
     bool spoilt = false;  // tokens in the sums were not finite
@@ -132,6 +137,7 @@ class DecodeState {
   std::int64_t width_ = 0;     // of a row of the sums
   std::int64_t fold_ = 0;      // tokens that are folded together
   std::int64_t limit_ = 0;     // cached tokens beyond which sums are smaller
+  std::int64_t room_ = 0;      // in a window: the most cached tokens
   std::vector<Member> members_;
 };
 

@@ -43,6 +43,10 @@ class DecodeState:
         mode: "state" for the sums of a polynomial, "cache" for keys and values, or
             "auto": a cache while that is the smaller, then the sums, if there are any.
         dtype: of queries, keys and values.
+        window: a token sees so many of the last ones, its own included, as
+            window_size=(window - 1, 0) of polyattn.attention has it; 0: all. Any
+            activation, not with mode "state" nor with decay: a cache that does not
+            grow beyond the window.
     """
 
     def __init__(
@@ -57,8 +61,9 @@ class DecodeState:
         scale: Optional[float] = None,
         mode: str = "auto",
         dtype: torch.dtype = torch.float32,
+        window: int = 0,
     ) -> None:
-        sizes = dict(batch=batch, heads=heads, head_dim=head_dim)
+        sizes = dict(batch=batch, heads=heads, head_dim=head_dim, window=window)
         optional = dict(kv_heads=kv_heads, value_dim=value_dim)
         for name, size in sizes.items():
             check_type(_OP, name, size, int)
@@ -83,7 +88,12 @@ class DecodeState:
         like = torch.empty(0, dtype=dtype)
         try:
             self._state = torch.classes.polyattn.DecodeState(
-                shape, activation, None if scale is None else float(scale), mode, like
+                shape,
+                activation,
+                None if scale is None else float(scale),
+                mode,
+                like,
+                window,
             )
         except RuntimeError as error:
             raise ValueError(_first_line(error)) from None

@@ -53,12 +53,25 @@ void DecodeState::check_options() const {
     refuse_decode("unknown mode " +
                   std::to_string(static_cast<int>(options_.mode)));
   if (options_.storage > DType::kF64) refuse_decode("unknown storage type");
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (options_.window < 0 || options_.window > kMost)
+    refuse_decode("a window of " + std::to_string(options_.window) +
+                  " tokens is not in 0 .. " + std::to_string(kMost) +
+                  " (0: no window)");
 }
 
 // What follows from shape and options.
 void DecodeState::measure() {
   const Problem p = decode_problem(kDecode, shape_, options_);
   scale_ = p.scale;
+  if (options_.window > 0) {
+    if (options_.mode == DecodeMode::kSums)
+      refuse_decode("no sums: a window of " + std::to_string(options_.window) +
+                    " tokens forgets what they cannot");
+    // What was kept is moved once in so many tokens, which come together.
+    room_ = options_.window - 1 + std::max(options_.window, kStripTokens);
+    return;
+  }
   const std::string obstacle = linear_obstacle(p);
   if (options_.mode == DecodeMode::kSums && !obstacle.empty())
     refuse_decode("no sums: " + obstacle);
@@ -83,7 +96,7 @@ std::int64_t DecodeState::length(std::int64_t member) const {
 
 std::int64_t DecodeState::folded(std::int64_t member) const {
   const Member& m = members_.at(static_cast<std::size_t>(member));
-  return m.length - m.cached;
+  return options_.window > 0 ? 0 : m.length - m.cached;
 }
 
 std::size_t DecodeState::bytes() const {
@@ -142,17 +155,35 @@ class DecodeState::Step {
     return m.sums.empty() ? s_.limit_ : s_.fold_;
   }
 
-  // Tokens that are read together: up to the next fold.
+  // Tokens that are read together: up to the next fold, or as many as have room
+  // behind those that the first of them sees.
   std::int64_t piece_of(const Member& m, std::int64_t left) const {
+    if (s_.room_ > 0)
+      return std::min(left, s_.room_ - (s_.options_.window - 1));
     return s_.features_ == 0 ? left : std::min(left, limit_of(m) - m.cached);
+  }
+
+  // Leaves what the next tokens see, if there is no room for all.
+  void make_room(Member& m, std::int64_t piece) const {
+    if (s_.room_ == 0 || m.cached + piece <= s_.room_) return;
+    const std::int64_t kept = s_.options_.window - 1;
+    const std::int64_t heads = s_.shape_.kv_heads;
+    const DType dtype = s_.options_.storage;
+    keep_last_rows(m.k, {heads, m.cached, m.capacity, s_.shape_.d}, kept,
+                   dtype);
+    keep_last_rows(m.v, {heads, m.cached, m.capacity, s_.shape_.e}, kept,
+                   dtype);
+    m.cached = kept;
   }
 
   void append(Member& m, std::int64_t b, std::int64_t t, std::int64_t piece) {
     const DecodeShape& shape = s_.shape_;
+    make_room(m, piece);
     const std::int64_t needed = m.cached + piece;
     if (needed > m.capacity) {
       std::int64_t capacity = std::max(needed, 2 * m.capacity);
       if (s_.features_ > 0) capacity = std::min(capacity, limit_of(m));
+      if (s_.room_ > 0) capacity = std::min(capacity, s_.room_);
       grow_rows(m.k, {shape.kv_heads, m.cached, m.capacity, shape.d}, capacity,
                 s_.options_.storage);
       grow_rows(m.v, {shape.kv_heads, m.cached, m.capacity, shape.e}, capacity,
@@ -203,6 +234,8 @@ class DecodeState::Step {
     p.in.k = cache(m.k, m, s_.shape_.d);
     p.in.v = cache(m.v, m, s_.shape_.e);
     p.in.k.size[2] = p.in.v.size[2] = m.cached;
+    const std::int64_t before = s_.options_.window - 1;
+    if (before >= 0 && before < m.cached - 1) p.window.left = before;
     if (m.n.empty()) return p;
     const std::int64_t heads = s_.shape_.kv_heads;
     p.in.log_decay = ConstTensor{m.log_decay.data(),

@@ -19,6 +19,9 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::uint64_t kMagic = 0x3144414E54544150;  // "PATTNAD1"
 // Of a state with decay: each member says whether it has it, and then how much.
 constexpr std::uint64_t kDecayMagic = 0x3244414E54544150;  // "PATTNAD2"
+// Of a state in a window: its tokens stand before the members, and of these no
+// more are saved than are seen.
+constexpr std::uint64_t kWindowMagic = 0x3344414E54544150;  // "PATTNAD3"
 
 // FNV-1a: it is there for accidents, not for enemies.
 std::uint64_t checksum(std::span<const std::byte> bytes) {
@@ -54,14 +57,16 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// `used` of `capacity` rows of each head, without the gaps.
+// `used` of `capacity` rows of each head, from the first on, without the gaps.
+struct SavedRows {
+  std::int64_t heads, capacity, first, used;
+};
 void write_rows(Writer& out, const std::vector<std::byte>& rows,
-                std::int64_t heads, std::int64_t capacity, std::int64_t used,
-                std::size_t row_bytes) {
-  for (std::int64_t h = 0; h < heads; ++h)
+                const SavedRows& saved, std::size_t row_bytes) {
+  for (std::int64_t h = 0; h < saved.heads; ++h)
     out.raw(std::span(rows).subspan(
-        static_cast<std::size_t>(h * capacity) * row_bytes,
-        static_cast<std::size_t>(used) * row_bytes));
+        static_cast<std::size_t>(h * saved.capacity + saved.first) * row_bytes,
+        static_cast<std::size_t>(saved.used) * row_bytes));
 }
 
 }  // namespace
@@ -69,8 +74,9 @@ void write_rows(Writer& out, const std::vector<std::byte>& rows,
 std::vector<std::byte> DecodeState::save() const {
   const bool decays = std::any_of(members_.begin(), members_.end(),
                                   [](const Member& m) { return !m.n.empty(); });
+  const std::int64_t window = options_.window;
   Writer out;
-  out.number(decays ? kDecayMagic : kMagic);
+  out.number(window > 0 ? kWindowMagic : decays ? kDecayMagic : kMagic);
   for (const std::int64_t size :
        {shape_.batch, shape_.heads, shape_.kv_heads, shape_.d, shape_.e})
     out.number(size);
@@ -79,20 +85,22 @@ std::vector<std::byte> DecodeState::save() const {
   out.number(static_cast<std::int64_t>(options_.mode));
   out.number(static_cast<std::int64_t>(options_.compute));
   out.number(static_cast<std::int64_t>(options_.storage));
+  if (window > 0) out.number(window);
   const std::size_t element = size_of(options_.storage);
   for (const Member& m : members_) {
+    const std::int64_t used =
+        window > 0 ? std::min(m.cached, window - 1) : m.cached;
+    const SavedRows rows = {shape_.kv_heads, m.capacity, m.cached - used, used};
     out.number(m.length);
-    out.number(m.cached);
+    out.number(used);
     out.number(std::int64_t{m.spoilt});
     if (decays) {
       out.number(std::int64_t{!m.n.empty()});
       for (const double n : m.n) out.number(n);
       for (const double x : m.log_decay) out.number(x);
     }
-    write_rows(out, m.k, shape_.kv_heads, m.capacity, m.cached,
-               static_cast<std::size_t>(shape_.d) * element);
-    write_rows(out, m.v, shape_.kv_heads, m.capacity, m.cached,
-               static_cast<std::size_t>(shape_.e) * element);
+    write_rows(out, m.k, rows, static_cast<std::size_t>(shape_.d) * element);
+    write_rows(out, m.v, rows, static_cast<std::size_t>(shape_.e) * element);
     out.number(static_cast<std::uint64_t>(m.sums.size()));
     out.raw(m.sums);
   }
@@ -109,7 +117,8 @@ class DecodeState::Reader {
     left_ = bytes.first(bytes.size() - sizeof(sum));
     const auto magic = number<std::uint64_t>();
     decays_ = magic == kDecayMagic;
-    if (magic != kMagic && !decays_)
+    windowed_ = magic == kWindowMagic;
+    if (magic != kMagic && !decays_ && !windowed_)
       refuse("it does not begin as one, or is of another version");
     if (checksum(bytes.first(bytes.size() - sizeof(sum))) != sum)
       refuse("its checksum is wrong: it is damaged or incomplete");
@@ -130,6 +139,10 @@ class DecodeState::Reader {
     options.mode = choice<DecodeMode>(DecodeMode::kSums);
     options.compute = choice<DType>(DType::kF64);
     options.storage = choice<DType>(DType::kF64);
+    if (windowed_) {
+      options.window = number<std::int64_t>();
+      if (options.window == 0) refuse("it has a window of 0 tokens");
+    }
     DecodeState state(shape, options);
     for (Member& m : state.members_) read_member(state, m);
     if (!left_.empty()) refuse("it goes on behind its end");
@@ -184,6 +197,10 @@ class DecodeState::Reader {
     if (m.cached < 0 || m.length < m.cached || m.length > kMost)
       refuse(std::to_string(m.cached) + " of " + std::to_string(m.length) +
              " tokens cannot be cached");
+    const std::int64_t seen = std::min(m.length, s.options_.window - 1);
+    if (windowed_ && m.cached != seen)
+      refuse(std::to_string(m.cached) + " cached tokens are not the " +
+             std::to_string(seen) + " that its window sees");
     if (decays_ && choice(std::int64_t{1}) != 0) read_decay(s, m);
     m.k = rows(s.shape_.kv_heads, m.cached, s.shape_.d, s.options_.storage);
     m.v = rows(s.shape_.kv_heads, m.cached, s.shape_.e, s.options_.storage);
@@ -196,7 +213,7 @@ class DecodeState::Reader {
     if (bytes != 0 &&
         (s.features_ == 0 || static_cast<double>(bytes) != wanted))
       refuse("its sums take " + std::to_string(bytes) + " bytes");
-    if (bytes == 0 && m.cached != m.length)
+    if (!windowed_ && bytes == 0 && m.cached != m.length)
       refuse("tokens are neither cached nor in sums");
     if (s.features_ > 0 && m.cached >= (bytes == 0 ? s.limit_ : s.fold_))
       refuse(std::to_string(m.cached) + " cached tokens are too many");
@@ -229,6 +246,7 @@ class DecodeState::Reader {
 
   std::span<const std::byte> left_;
   bool decays_ = false;
+  bool windowed_ = false;
 };
 
 DecodeState DecodeState::load(std::span<const std::byte> bytes) {

@@ -170,6 +170,17 @@ void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
   rows = std::move(fresh);
 }
 
+void keep_last_rows(std::vector<std::byte>& rows, const RowsShape& shape,
+                    std::int64_t count, DType dtype) {
+  const auto row = static_cast<std::size_t>(shape.width) * size_of(dtype);
+  for (std::int64_t h = 0; h < shape.heads; ++h) {
+    std::byte* const own =
+        rows.data() + static_cast<std::size_t>(h * shape.capacity) * row;
+    std::memmove(own, own + static_cast<std::size_t>(shape.used - count) * row,
+                 static_cast<std::size_t>(count) * row);
+  }
+}
+
 void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
                std::int64_t count, const Tensor& cache, std::int64_t at) {
   const std::int64_t width = from.size[3];
@@ -193,6 +204,10 @@ void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
 void check_decode_decay(const char* op, const DecodeShape& s,
                         const DecodeOptions& options, const DecodeInputs& in) {
   if (!in.log_decay) return;
+  if (options.window > 0)
+    throw std::invalid_argument("[" + std::string(op) +
+                                "] log_decay together with a window of " +
+                                std::to_string(options.window) + " tokens");
   const Extents none = {s.batch, s.heads, 0, s.d};
   const Problem p = check_problem(
       op,

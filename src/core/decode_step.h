@@ -39,6 +39,10 @@ struct RowsShape {
 void grow_rows(std::vector<std::byte>& rows, const RowsShape& shape,
                std::int64_t capacity, DType dtype);
 
+// The last `count` of the used rows become the first ones.
+void keep_last_rows(std::vector<std::byte>& rows, const RowsShape& shape,
+                    std::int64_t count, DType dtype);
+
 // Tokens of a member of the batch to rows `at` and on of a cache.
 void copy_rows(const ConstTensor& from, std::int64_t member, std::int64_t token,
                std::int64_t count, const Tensor& cache, std::int64_t at);

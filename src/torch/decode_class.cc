@@ -146,18 +146,20 @@ class DecodeHolder : public torch::CustomClassHolder {
 using HolderPtr = c10::intrusive_ptr<DecodeHolder>;
 
 // shape: [batch, heads, kv_heads, width of q and k, width of v]. like: a tensor
-// of the type in which keys and values come and are kept.
+// of the type in which keys and values come and are kept. window: tokens that
+// one sees; 0: all.
 HolderPtr make_holder(const std::vector<std::int64_t>& shape,
                       const std::string& activation,
                       c10::optional<double> scale, const std::string& mode,
-                      const at::Tensor& like) {
+                      const at::Tensor& like, std::int64_t window) {
   TORCH_CHECK(shape.size() == 5, "[DecodeState] ", shape.size(),
               " sizes, not 5");
   DecodeOptions options{
       .activation = parse_activation(activation),
       .mode = mode_of(mode),
       .compute = compute_type(like),
-      .storage = view_of(at::empty({0, 0, 0, 0}, like.options())).dtype};
+      .storage = view_of(at::empty({0, 0, 0, 0}, like.options())).dtype,
+      .window = window};
   if (scale) options.scale = *scale;
   HolderPtr holder;
   with_torch_errors([&] {

@@ -26,7 +26,7 @@ def whole(q, k, v, formula):
     )
 
 
-def new_state(formula, mode="auto", batch=2):
+def new_state(formula, mode="auto", batch=2, window=0):
     return polyattn.DecodeState(
         batch,
         4,
@@ -36,6 +36,7 @@ def new_state(formula, mode="auto", batch=2):
         activation=formula,
         mode=mode,
         dtype=torch.float64,
+        window=window,
     )
 
 
@@ -76,6 +77,38 @@ def test_a_state_does_not_grow():
     before = cache.nbytes
     cache.step(q, k, v)
     assert cache.nbytes > before
+
+
+@pytest.mark.parametrize("formula", ["softmax", "x^2/sqrt(N)", "x^4/sum"])
+def test_a_window(formula, tmp_path):
+    q, k, v = text(tokens=60)
+    for window in (1, 7, 100):
+        want = polyattn.attention(
+            q,
+            k,
+            v,
+            is_causal=True,
+            enable_gqa=True,
+            activation=formula,
+            window_size=(window - 1, 0),
+        )
+        state = new_state(formula, window=window)
+        assert_equal(read(state, (q, k, v), [50, 1, 1]), want[:, :, :52])
+        state.save(tmp_path / "state")
+        state = polyattn.DecodeState.load(tmp_path / "state")
+        rest = tuple(t[:, :, 52:] for t in (q, k, v))
+        assert_equal(read(state, rest, [1, 7]), want[:, :, 52:])
+
+
+def test_a_window_does_not_grow():
+    state = new_state("softmax", window=8)
+    tensors = text(tokens=200)
+    read(state, tensors, [200])
+    after_a_prompt = state.nbytes
+    for _ in range(20):
+        state.append(*tensors[1:])
+    read(state, tensors, [1] * 200)
+    assert state.lengths == [4400, 4400] and state.nbytes == after_a_prompt
 
 
 def test_texts_of_different_lengths():
@@ -146,6 +179,12 @@ def test_errors(tmp_path):
         polyattn.DecodeState(1.5, 2, 4)
     with pytest.raises(TypeError, match="scale is str, expected Real or None"):
         polyattn.DecodeState(1, 2, 4, scale="a")
+    with pytest.raises(TypeError, match="window"):
+        polyattn.DecodeState(1, 2, 4, window=1.5)
+    with pytest.raises(ValueError, match="a window of -1 tokens"):
+        polyattn.DecodeState(1, 2, 4, window=-1)
+    with pytest.raises(ValueError, match="no sums: a window of 3 tokens"):
+        polyattn.DecodeState(1, 2, 4, activation="x^2/N", mode="state", window=3)
     with pytest.raises(ValueError, match="mode is 'sums', expected"):
         new_state("x^2", mode="sums")
     with pytest.raises(ValueError, match=r"\^"):
