@@ -14,6 +14,6 @@ inline constexpr int kVersionPatch = POLYATTN_VERSION_PATCH;
 // Raised with every change of a kernel after which the same call gives other
 // bits: other random numbers of dropout, another order of additions. A run of
 // training that goes on with another number says so.
-inline constexpr int kKernelBits = 2;
+inline constexpr int kKernelBits = 3;
 
 }  // namespace polyattn

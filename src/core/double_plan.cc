@@ -10,6 +10,7 @@ DoublePlan plan_double(const Problem& p, const AttentionDoubleInputs& second,
   // their own: four matrices of 64 queries then take 512 KB in f32.
   constexpr std::int64_t kMostWholeKeys = 512;
   DoublePlan plan{plan_backward(p, strip)};
+  plan.copy_k = needs_copy(p.in.k, p.compute);
   plan.copy_uk = second.uk && needs_copy(*second.uk, p.compute);
   plan.copy_uv = second.uv && needs_copy(*second.uv, p.compute);
   plan.sums = p.activation.divisor == Divisor::kSum;

@@ -28,6 +28,7 @@ struct DoubleAccumulators : Accumulators<T> {
         d_o(arena.take<T>((p.kv_heads > 0 ? p.heads / p.kv_heads : 0) *
                           this->head_rows * p.e)) {}
 
+  // dq is [heads of the group, head_rows / W, D, W] here.
   T* d_o;  // [heads of the group, head_rows / W, E, W], before the row scale
 };
 

@@ -127,7 +127,8 @@ BackwardPlan plan_backward(const Problem& p, int strip) {
   const std::int64_t rows = group * p.n;
   BackwardPlan plan{};
   plan.strip = strip;
-  plan.copy_k = needs_copy(p.in.k, p.compute);
+  // dq is a product with k in whole vectors.
+  plan.copy_k = needs_copy(p.in.k, p.compute) || p.d % plan.lanes() != 0;
   plan.copy_v = needs_copy(p.in.v, p.compute);
   plan.panels = plan_shared_panels(p, strip);
   plan.k_block = std::min<std::int64_t>(120, std::max<std::int64_t>(p.m, 1));

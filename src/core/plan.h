@@ -219,6 +219,7 @@ struct BackwardPlan {
   }
   std::int64_t all_lines() const { return bias.families * bias.parts; }
   std::int64_t lanes() const { return strip / 2; }
+  std::int64_t most_single_rows() const { return lanes() / 2; }
   std::int64_t pairs(const Problem& p) const { return p.batch * p.kv_heads; }
 };
 
@@ -232,7 +233,7 @@ struct Accumulators {
         e_width(round_up(p.e, plan.lanes())),
         head_rows(plan.chunks * plan.q_chunk),
         dq(arena.take<T>((p.kv_heads > 0 ? p.heads / p.kv_heads : 0) *
-                         head_rows * p.d)),
+                         head_rows * d_width)),
         dk(arena.take<T>(p.m * d_width)),
         dv(arena.take<T>(p.m * e_width)) {}
 
@@ -241,7 +242,7 @@ struct Accumulators {
   }
 
   std::int64_t d_width, e_width, head_rows;
-  T* dq;  // [heads of the group, head_rows / W, D, W], before the scale
+  T* dq;  // [heads of the group, head_rows, d_width], before the scale
   T* dk;  // [M, d_width]
   T* dv;  // [M, e_width]
 };
@@ -254,6 +255,8 @@ struct BackwardScratch {
         ld(spread_width<T>(plan.q_block)),
         q_columns(arena.take<T>(plan.q_block * p.d)),
         do_columns(arena.take<T>(plan.q_block * p.e)),
+        q_rows(arena.take<T>(plan.most_single_rows() * p.d)),
+        do_rows(arena.take<T>(plan.most_single_rows() * p.e)),
         q_panels(arena.take<T>(plan.q_block * panels(p.d, plan))),
         do_panels(arena.take<T>(plan.q_block * panels(p.e, plan))),
         weights(arena.take<T>(plan.k_block * ld)),
@@ -275,6 +278,8 @@ struct BackwardScratch {
   std::int64_t ld;
   T* q_columns;   // [strips, D, W]: queries times scale
   T* do_columns;  // [strips, E, W]: d_o times the row scale
+  T* q_rows;      // [most_single_rows, D]: those that are in no strip
+  T* do_rows;     // [most_single_rows, E]
   T* q_panels;    // [D / W, q_block, W]
   T* do_panels;   // [E / W, q_block, W]
   T* weights;     // [k_block, ld]: scores, then weights

@@ -62,6 +62,27 @@ TEST_P(Backward, AwkwardShapes) {
     expect_right(c, targets_for(c));
 }
 
+// Of 8 or 16 lanes: a last strip that is split, by every structure; of 20 none
+// is. Gradients of 16 columns are summed where they are wanted, of 13 not.
+TEST_P(Backward, AVectorOfRowsAndFewMore) {
+  int turn = GetParam();
+  for (const std::int64_t n : {9, 17, 18, 20, 25, 49}) {
+    for (int structure = 0; structure < kStructures; ++structure) {
+      const Types types = kTypes[turn % 3];
+      expect_right(with_structure(Case{.n = n,
+                                       .m = 37,
+                                       .d = turn % 2 == 0 ? 13 : 16,
+                                       .e = turn % 2 == 0 ? 16 : 19,
+                                       .formula = formula(),
+                                       .dtype = types.dtype,
+                                       .compute = types.compute},
+                                  structure, turn),
+                   supported_targets());
+      ++turn;
+    }
+  }
+}
+
 TEST_P(Backward, EverySubsetOfTheGradients) {
   const Case c{.heads = 4,
                .kv_heads = 2,

@@ -45,18 +45,20 @@ struct RowBuffer {
 };
 
 // `rows` <= kStrip rows of `width` elements, times scale, as the columns of
-// dst[width, kStrip]; the columns that are left over are zero.
+// dst[width, kStrip], in one vector if they fit; those that are left over in it
+// are zero.
 template <typename T>
 HWY_INLINE void PackColumns(const RowSource& src, std::int64_t rows,
                             std::int64_t width, T scale,
                             const RowBuffer<T>& buffer, T* dst) {
   const std::int64_t ld = src.tensor->stride[2];
-  if (src.tensor->dtype == kDTypeOf<T> && rows == kStrip<T>) {
+  const std::int64_t lanes = rows <= kLanes<T> ? kLanes<T> : kStrip<T>;
+  if (src.tensor->dtype == kDTypeOf<T> && rows == lanes) {
     const T* from = static_cast<const T*>(src.tensor->data) + src.index;
     return Transpose<Far::kSource>(from, ld, rows, width, &scale, 0, dst,
                                    kStrip<T>);
   }
-  for (std::int64_t r = 0; r < kStrip<T>; ++r) {
+  for (std::int64_t r = 0; r < lanes; ++r) {
     T* row = buffer.data + r * buffer.ld;
     if (r < rows) {
       LoadRow(src.tensor->data, src.tensor->dtype, src.index + r * ld, width,
@@ -65,8 +67,8 @@ HWY_INLINE void PackColumns(const RowSource& src, std::int64_t rows,
       std::fill_n(row, width, T{0});
     }
   }
-  Transpose<Far::kSource>(buffer.data, buffer.ld, kStrip<T>, width, &scale, 0,
-                          dst, kStrip<T>);
+  Transpose<Far::kSource>(buffer.data, buffer.ld, lanes, width, &scale, 0, dst,
+                          kStrip<T>);
 }
 
 // The reverse: the first `rows` columns of src[width, kStrip], each times its
@@ -100,8 +102,18 @@ template <typename T>
 HWY_INLINE void PackPanels(const RowSource& src, std::int64_t width, T scale,
                            std::int64_t rows, T* panels) {
   const ConstTensor& t = *src.tensor;
+  const Tag<T> d;
   for (std::int64_t c = 0; c < width; c += kStrip<T>) {
     T* to = panels + c * rows;
+    if (t.dtype == kDTypeOf<T> && width - c >= kStrip<T>) {
+      const T* from = static_cast<const T*>(t.data) + src.index + c;
+      POLYATTN_UNROLL
+      for (int v = 0; v < kStripVectors; ++v)
+        hn::Store(
+            hn::Mul(hn::LoadU(d, from + v * kLanes<T>), hn::Set(d, scale)), d,
+            to + v * kLanes<T>);
+      continue;
+    }
     const std::int64_t count = std::min<std::int64_t>(kStrip<T>, width - c);
     LoadRow(t.data, t.dtype, src.index + c, count, scale, to);
     std::fill(to + count, to + kStrip<T>, T{0});
@@ -109,7 +121,7 @@ HWY_INLINE void PackPanels(const RowSource& src, std::int64_t width, T scale,
 }
 
 // `count` rows of k or v, from key j of the sequence on: where they lie, or
-// brought together in `copy`.
+// brought together in `copy`, with zeros up to whole vectors.
 template <typename T>
 HWY_INLINE RowsView<T> KeyRows(const ConstTensor& t, const Sequence& seq,
                                std::int64_t head, std::int64_t j,
@@ -118,10 +130,13 @@ HWY_INLINE RowsView<T> KeyRows(const ConstTensor& t, const Sequence& seq,
       row_offset(t.stride, seq.batch, head, seq.k_begin + j);
   if (!needs_copy) return {static_cast<const T*>(t.data) + index, t.stride[2]};
   const std::int64_t ld = spread_width<T>(t.size[3]);
-  for (std::int64_t r = 0; r < count; ++r)
-    LoadRow(t.data, t.dtype, index + r * t.stride[2], t.size[3], T{1},
-            copy + r * ld);
-  return {copy, ld};
+  const std::int64_t width = t.size[3];
+  for (std::int64_t r = 0; r < count; ++r, copy += ld) {
+    LoadRow(t.data, t.dtype, index + r * t.stride[2], width, T{1}, copy);
+    std::fill_n(copy + width, (kLanes<T> - width % kLanes<T>) % kLanes<T>,
+                T{0});
+  }
+  return {copy - count * ld, ld};
 }
 
 // Bias and mask of a block of at most kStrip queries, as dst[cols, kStrip].

@@ -27,6 +27,19 @@ namespace HWY_NAMESPACE {
 template <typename T>
 inline constexpr std::int64_t kMostSingleRows = kLanes<T> / 2;
 
+// Behind a vector of rows, to make that half a strip.
+template <typename T>
+inline constexpr std::int64_t kMostSplitRows = kLanes<T> / 8;
+
+// How many of these rows, the last ones, go one by one.
+template <typename T>
+constexpr std::int64_t SingleRows(std::int64_t rows) {
+  const std::int64_t rest = rows % kStrip<T>;
+  if (rest <= kMostSingleRows<T>) return rest;
+  const std::int64_t more = rest - kLanes<T>;
+  return more > 0 && more <= kMostSplitRows<T> ? more : 0;
+}
+
 // to[i] = the sum of the lanes of sums[i].
 template <typename T>
 HWY_INLINE void SumEach(const VecOf<T> (&sums)[4], T* HWY_RESTRICT to) {

@@ -216,7 +216,8 @@ HWY_NOINLINE void Rows(std::int64_t rows, std::int64_t depth, Operands<T> p,
 template <Walk W, typename T>
 HWY_NOINLINE void RowsByPanels(std::int64_t rows, std::int64_t depth,
                                std::int64_t width, std::int64_t panel,
-                               Operands<T> p, bool accumulate) {
+                               Operands<T> p, bool accumulate,
+                               Prefetcher* next = nullptr) {
   constexpr int NV = kStripVectors;
   while (rows > 0) {
     const std::int64_t count = NextRows<NV>(rows);
@@ -227,6 +228,7 @@ HWY_NOINLINE void RowsByPanels(std::int64_t rows, std::int64_t depth,
       } else {
         AnyTile<1, W>(count, depth, t, accumulate);
       }
+      if (next != nullptr) next->Step();
       t.b += panel;
       t.c += kStrip<T>;
     }

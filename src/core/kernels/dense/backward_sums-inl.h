@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "core/kernels/pack-inl.h"
 #include "core/kernels/panels-inl.h"
@@ -43,7 +44,16 @@ struct BackwardCall {
   bool score_grads() const { return out.dq || out.dk || out.d_bias; }
 };
 
-// The accumulators of one pair.
+// Row r begins at data + r * ld.
+template <typename T>
+struct RowsAt {
+  T* data;
+  std::int64_t ld;
+};
+
+// The sums of one pair. They are made where the caller wants them, if that has
+// the type that is computed in and room for whole vectors; otherwise in the
+// accumulators, from which they are then written out.
 template <typename T>
 class PairSums {
  public:
@@ -56,54 +66,85 @@ class PairSums {
         g_(pair % p_.kv_heads),
         seq_(p_.sequence(b_)) {}
 
-  // The part of a chunk of queries and a chunk of keys.
-  void Clear(std::int64_t chunk) const {
-    const std::int64_t rows = call_.plan.q_chunk;
-    const Range k = Keys(chunk);
-    for (std::int64_t m = 0; m < Group(); ++m)
-      std::fill_n(sums_.dq + (m * sums_.head_rows + chunk * rows) * p_.d,
-                  rows * p_.d, T{0});
-    std::fill(sums_.dk + k.begin * sums_.d_width,
-              sums_.dk + k.end * sums_.d_width, T{0});
-    std::fill(sums_.dv + k.begin * sums_.e_width,
-              sums_.dv + k.end * sums_.e_width, T{0});
+  // The first row is that of the sequence; dq is without the scale.
+  RowsAt<T> dq(std::int64_t member) const {
+    if (InPlace(call_.out.dq))
+      return At(*call_.out.dq, Head(member), seq_.q_begin);
+    return {sums_.dq + member * sums_.head_rows * sums_.d_width, sums_.d_width};
+  }
+  RowsAt<T> dk() const {
+    if (InPlace(call_.out.dk)) return At(*call_.out.dk, g_, seq_.k_begin);
+    return {sums_.dk, sums_.d_width};
+  }
+  RowsAt<T> dv() const {
+    if (InPlace(call_.out.dv)) return At(*call_.out.dv, g_, seq_.k_begin);
+    return {sums_.dv, sums_.e_width};
   }
 
-  void Write(std::int64_t chunk, const RowBuffer<T>& buffer) const {
-    const Range k = Keys(chunk);
-    if (call_.out.dq) WriteQueries(chunk, buffer);
-    if (call_.out.dk) WriteKeys(*call_.out.dk, k, sums_.dk, sums_.d_width);
-    if (call_.out.dv) WriteKeys(*call_.out.dv, k, sums_.dv, sums_.e_width);
+  // A worker that finishes the pair, all of whose rows see all keys, writes the
+  // first products over what is there: nothing has to be cleared.
+  bool overwritten() const {
+    return call_.plan.chunks == 1 && p_.causal == Causal::kNone &&
+           !p_.windowed() && seq_.n > 0 && seq_.m > 0;
+  }
+
+  // The part of a chunk of queries and a chunk of keys.
+  void Clear(std::int64_t chunk) const {
+    const Range q = Queries(chunk), k = Keys(chunk);
+    for (std::int64_t m = 0; m < Group() && call_.out.dq; ++m)
+      Fill(dq(m), q, Width(*call_.out.dq));
+    if (call_.out.dk) Fill(dk(), k, Width(*call_.out.dk));
+    if (call_.out.dv) Fill(dv(), k, Width(*call_.out.dv));
+  }
+
+  void Write(std::int64_t chunk) const {
+    const Range q = Queries(chunk), k = Keys(chunk);
+    const T scale = static_cast<T>(p_.scale);
+    for (std::int64_t m = 0; m < Group() && call_.out.dq; ++m)
+      Store(*call_.out.dq, dq(m), q, scale, Head(m), seq_.q_begin);
+    if (call_.out.dk && !InPlace(call_.out.dk))
+      Store(*call_.out.dk, dk(), k, T{1}, g_, seq_.k_begin);
+    if (call_.out.dv && !InPlace(call_.out.dv))
+      Store(*call_.out.dv, dv(), k, T{1}, g_, seq_.k_begin);
   }
 
  private:
   std::int64_t Group() const { return p_.heads / p_.kv_heads; }
+  std::int64_t Head(std::int64_t member) const { return g_ * Group() + member; }
+  Range Queries(std::int64_t chunk) const {
+    return ChunkRange(chunk, call_.plan.q_chunk, seq_.n);
+  }
   Range Keys(std::int64_t chunk) const {
     return ChunkRange(chunk, call_.plan.k_chunk, seq_.m);
   }
 
-  void WriteQueries(std::int64_t chunk, const RowBuffer<T>& buffer) const {
-    const Range q = ChunkRange(chunk, call_.plan.q_chunk, seq_.n);
-    const Tensor& out = *call_.out.dq;
-    alignas(64) T scale[kMaxStrip];
-    std::fill_n(scale, kMaxStrip, static_cast<T>(p_.scale));
-    for (std::int64_t m = 0; m < Group(); ++m) {
-      for (std::int64_t i = q.begin; i < q.end; i += kStrip<T>) {
-        const RowTarget dst = {
-            &out, row_offset(out.stride, seq_.batch, g_ * Group() + m,
-                             seq_.q_begin + i)};
-        UnpackColumns<T>(sums_.dq + (m * sums_.head_rows + i) * p_.d, p_.d,
-                         std::min<std::int64_t>(kStrip<T>, q.end - i), scale,
-                         buffer, dst, false);
-      }
-    }
+  // Rows that lie far apart would cost more cache and page entries than
+  // accumulators.
+  static bool InPlace(const std::optional<Tensor>& t) {
+    return t && t->size[3] % kLanes<T> == 0 && !needs_copy(*t, kDTypeOf<T>);
   }
 
-  void WriteKeys(const Tensor& out, const Range& k, const T* sums,
-                 std::int64_t width) const {
-    for (std::int64_t j = k.begin; j < k.end; ++j)
-      StoreRow(sums + j * width, out.size[3], T{1}, out.data, out.dtype,
-               row_offset(out.stride, seq_.batch, g_, seq_.k_begin + j));
+  // Elements of a row that are added to: whole vectors.
+  static std::int64_t Width(const Tensor& t) {
+    return ceil_div(t.size[3], kLanes<T>) * kLanes<T>;
+  }
+
+  RowsAt<T> At(const Tensor& t, std::int64_t head, std::int64_t row) const {
+    return {
+        static_cast<T*>(t.data) + row_offset(t.stride, seq_.batch, head, row),
+        t.stride[2]};
+  }
+
+  static void Fill(const RowsAt<T>& to, const Range& rows, std::int64_t width) {
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      std::fill_n(to.data + r * to.ld, width, T{0});
+  }
+
+  void Store(const Tensor& out, const RowsAt<T>& from, const Range& rows,
+             T scale, std::int64_t head, std::int64_t first) const {
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      StoreRow(from.data + r * from.ld, out.size[3], scale, out.data, out.dtype,
+               row_offset(out.stride, seq_.batch, head, first + r));
   }
 
   const BackwardCall<T>& call_;

@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace polyattn {
 namespace HWY_NAMESPACE {
 
-// The accumulators of one pair: those of backward, and d_o.
+// The accumulators of one pair: dk and dv as backward has them, dq and d_o in
+// strips.
 template <typename T>
 class DoublePairSums {
  public:
@@ -28,22 +29,25 @@ class DoublePairSums {
       : call_(call),
         p_(call.p),
         sums_(sums),
-        rest_(call.sums, sums, pair),
+        keys_(call.sums, sums, pair),
         b_(pair / p_.kv_heads),
         first_head_(pair % p_.kv_heads * Group()),
         seq_(p_.sequence(b_)) {}
 
+  const PairSums<T>& keys() const { return keys_; }
+
   void Clear(std::int64_t chunk) const {
-    rest_.Clear(chunk);
+    keys_.Clear(chunk);
     const std::int64_t rows = call_.plan.q_chunk;
-    for (std::int64_t m = 0; m < Group(); ++m)
-      std::fill_n(sums_.d_o + (m * sums_.head_rows + chunk * rows) * p_.e,
-                  rows * p_.e, T{0});
+    for (std::int64_t m = 0; m < Group(); ++m) {
+      const std::int64_t row = m * sums_.head_rows + chunk * rows;
+      std::fill_n(sums_.dq + row * p_.d, rows * p_.d, T{0});
+      std::fill_n(sums_.d_o + row * p_.e, rows * p_.e, T{0});
+    }
   }
 
   void Write(std::int64_t chunk, const RowBuffer<T>& buffer) const {
-    rest_.Write(chunk, buffer);
-    if (!call_.out.d_o) return;
+    keys_.Write(chunk);
     const Range q = ChunkRange(chunk, call_.plan.q_chunk, seq_.n);
     for (std::int64_t m = 0; m < Group(); ++m)
       for (std::int64_t i = q.begin; i < q.end; i += kStrip<T>)
@@ -53,26 +57,33 @@ class DoublePairSums {
  private:
   std::int64_t Group() const { return p_.heads / p_.kv_heads; }
 
-  // Times the row scale.
   void WriteStrip(std::int64_t member, std::int64_t i, std::int64_t rows,
                   const RowBuffer<T>& buffer) const {
-    const Tensor& out = *call_.out.d_o;
     const std::int64_t h = first_head_ + member;
-    const double factor = call_.params.gain * Dropper<T>(p_).factor();
+    const std::int64_t row = member * sums_.head_rows + i;
+    const auto write = [&](const Tensor& out, const T* from, const T* scale) {
+      UnpackColumns<T>(
+          from + row * out.size[3], out.size[3], rows, scale, buffer,
+          {&out, row_offset(out.stride, seq_.batch, h, seq_.q_begin + i)},
+          false);
+    };
     alignas(64) T scale[kMaxStrip] = {};
+    if (call_.out.dq) {
+      std::fill_n(scale, kMaxStrip, static_cast<T>(p_.scale));
+      write(*call_.out.dq, sums_.dq, scale);
+    }
+    if (!call_.out.d_o) return;
+    const double factor = call_.params.gain * Dropper<T>(p_).factor();
     for (std::int64_t r = 0; r < rows; ++r)
       scale[r] = static_cast<T>(
           call_.in.rows[p_.row_index(b_, h, i + r)].scale * factor);
-    UnpackColumns<T>(
-        sums_.d_o + (member * sums_.head_rows + i) * p_.e, p_.e, rows, scale,
-        buffer, {&out, row_offset(out.stride, seq_.batch, h, seq_.q_begin + i)},
-        false);
+    write(*call_.out.d_o, sums_.d_o, scale);
   }
 
   const DoubleCall<T>& call_;
   const Problem& p_;
   const DoubleAccumulators<T>& sums_;
-  const PairSums<T> rest_;
+  const PairSums<T> keys_;
   const std::int64_t b_, first_head_;
   const Sequence seq_;
 };
@@ -104,7 +115,8 @@ void RunWholePairs(const DoubleCall<T>& call, const DoubleStorage<T>& storage,
          at = at.next()) {
       const DoublePairSums<T> totals(call, sums, at.pair());
       totals.Clear(0);
-      DoubleTile<T>(call, scratch, storage, at.pair()).Run(sums, 0, 0);
+      DoubleTile<T>(call, scratch, storage, at.pair())
+          .Run(sums, totals.keys(), 0, 0);
       totals.Write(0, {scratch.rows, scratch.row_width});
     }
   });
@@ -126,9 +138,10 @@ void RunInRounds(const DoubleCall<T>& call, const DoubleStorage<T>& storage,
     parallel.run(count * chunks, [&](std::int64_t task, int worker) {
       const DoubleAccumulators<T> sums = slot_of(task);
       const DoubleScratch<T> scratch = storage.rooms.of(worker);
-      const std::int64_t k_chunk = task % chunks;
-      DoubleTile<T>(call, scratch, storage, first + task / chunks)
-          .Run(sums, call.plan.query_chunk(round, k_chunk), k_chunk);
+      const std::int64_t pair = first + task / chunks, k_chunk = task % chunks;
+      DoubleTile<T>(call, scratch, storage, pair)
+          .Run(sums, PairSums<T>(call.sums, sums, pair),
+               call.plan.query_chunk(round, k_chunk), k_chunk);
     });
   }
   parallel.run(count * chunks, [&](std::int64_t task, int worker) {
@@ -148,8 +161,8 @@ void RunDoubleBackward(const Problem& p, const AttentionDoubleInputs& inputs,
   const DoubleStorage<T> storage(arena, p, plan, parallel.workers());
   const WeightParams<T> params = make_weight_params<T>(p.activation);
   const AttentionBackwardInputs none = {};
-  const AttentionGradients rest = {gradients.dq, gradients.dk, gradients.dv,
-                                   gradients.d_bias};
+  const AttentionGradients rest = {
+      .dk = gradients.dk, .dv = gradients.dv, .d_bias = gradients.d_bias};
   const BackwardCall<T> sums = {p, plan, none, rest, params};
   const DoubleCall<T> call = {p, plan, inputs, gradients, sums, params};
   FillSharedPanels(p, storage, parallel);

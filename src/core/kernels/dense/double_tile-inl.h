@@ -76,9 +76,10 @@ class DoubleTile {
         seq_(p_.sequence(b_)) {}
 
   // Adds what a tile of the grid has to the gradients.
-  void Run(const DoubleAccumulators<T>& sums, std::int64_t q_chunk,
-           std::int64_t k_chunk) {
+  void Run(const DoubleAccumulators<T>& sums, const PairSums<T>& key_sums,
+           std::int64_t q_chunk, std::int64_t k_chunk) {
     sums_ = &sums;
+    key_sums_ = &key_sums;
     const Range q = ChunkRange(q_chunk, call_.plan.q_chunk, seq_.n);
     const Range k = ChunkRange(k_chunk, call_.plan.k_chunk, seq_.m);
     if (q.empty() || k.empty()) return;
@@ -221,25 +222,30 @@ class DoubleTile {
       }
     }
     if (sums_first_) return;
-    T* const dk = sums_->dk + j * sums_->d_width;
+    const auto from = [&](const RowsAt<T>& rows) {
+      return RowsAt<T>{rows.data + j * rows.ld, rows.ld};
+    };
+    const RowsAt<T> dk = from(key_sums_->dk()), dv = from(key_sums_->dv());
     if (call_.out.dv && call_.scores_change())
-      AlongQueries(count, p_.e, scratch_.tangents, scratch_.do_panels,
-                   sums_->dv + j * sums_->e_width, sums_->e_width);
+      AlongQueries(count, p_.e, scratch_.tangents, scratch_.do_panels, dv);
     if (call_.out.dk)
-      AlongQueries(count, p_.d, scratch_.pulls, scratch_.q_panels, dk,
-                   sums_->d_width);
+      AlongQueries(count, p_.d, scratch_.pulls, scratch_.q_panels, dk);
     if (call_.out.dk && call_.in.uq)
-      AlongQueries(count, p_.d, scratch_.grads, scratch_.uq_panels, dk,
-                   sums_->d_width);
+      AlongQueries(count, p_.d, scratch_.grads, scratch_.uq_panels, dk);
   }
 
   // c[keys, width] += a[keys, queries] b.
   void AlongQueries(std::int64_t keys, std::int64_t width, const T* a,
-                    const T* b, T* c, std::int64_t ldc) const {
-    RowsByPanels<Walk::kAlongRows, T>(
-        keys, rows_, width, call_.plan.q_block * kW,
-        {.a = a, .lda = scratch_.ld, .b = b, .ldb = kW, .c = c, .ldc = ldc},
-        true);
+                    const T* b, const RowsAt<T>& c) const {
+    RowsByPanels<Walk::kAlongRows, T>(keys, rows_, width,
+                                      call_.plan.q_block * kW,
+                                      {.a = a,
+                                       .lda = scratch_.ld,
+                                       .b = b,
+                                       .ldb = kW,
+                                       .c = c.data,
+                                       .ldc = c.ld},
+                                      true);
   }
 
   // What rows i .. of a strip see of the block of `count` keys from j on.
@@ -482,6 +488,7 @@ class DoubleTile {
   const std::int64_t b_, g_;
   const Sequence seq_;
   const DoubleAccumulators<T>* sums_ = nullptr;
+  const PairSums<T>* key_sums_ = nullptr;
   bool sums_first_ = false;
   std::int64_t member_ = 0, h_ = 0, begin_ = 0, rows_ = 0;
 };

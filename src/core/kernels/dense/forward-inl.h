@@ -57,20 +57,25 @@ Prefetcher PrefetchUnit(const Problem& p, const ForwardPlan& plan,
   return next;
 }
 
+// Workers take tasks by turns, so that the next task of this one is likely the
+// `workers`-th after it.
 template <typename T>
 void RunForwardTask(const Problem& p, const ForwardPlan& plan,
                     const AttentionResults& results,
                     const ForwardStorage<T>& storage, std::int64_t task,
-                    int worker) {
+                    int worker, int workers) {
   const ForwardScratch<T> scratch = storage.rooms.of(worker);
   ForwardBlock<T> run(p, plan, results, storage.panels, scratch);
+  const std::int64_t all = plan.all_units(p);
   const std::int64_t first = task * plan.units;
-  const std::int64_t end = std::min(first + plan.units, plan.all_units(p));
+  const std::int64_t end = std::min(first + plan.units, all);
   for (std::int64_t number = first; number < end; ++number) {
     const Unit unit(plan, number);
+    const std::int64_t after =
+        number + 1 < end ? number + 1 : first + workers * plan.units;
     Prefetcher next;
-    if (number + 1 < end)
-      next = PrefetchUnit<T>(p, plan, results, Unit(plan, number + 1), unit);
+    if (after < all)
+      next = PrefetchUnit<T>(p, plan, results, Unit(plan, after), unit);
     storage.stats[unit.head * plan.blocks + unit.block] =
         run.Run(unit.head / p.heads, unit.head % p.heads, unit.block, next);
   }
@@ -84,7 +89,7 @@ void RunForward(const Problem& p, const AttentionResults& results,
   const ForwardStorage<T> storage(arena, p, plan, parallel.workers());
   FillSharedPanels(p, storage, parallel);
   parallel.run(plan.tasks(p), [&](std::int64_t task, int worker) {
-    RunForwardTask(p, plan, results, storage, task, worker);
+    RunForwardTask(p, plan, results, storage, task, worker, parallel.workers());
   });
   for (std::size_t head = 0; head < results.stats.size(); ++head)
     results.stats[head] = add_stats({storage.stats + head * plan.blocks,
