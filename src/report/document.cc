@@ -27,6 +27,8 @@ constexpr std::size_t kMaxExtraBytes = 16 << 20;
 constexpr std::size_t kMaxTitleBytes = 300;
 // If one input of each activation takes more than this, some have none.
 constexpr std::size_t kMaxAllMapsBytes = 8 << 20;
+// Of a grid of 101 x 101 points one takes 56 KB.
+constexpr std::size_t kMaxAllSolutionsBytes = 2 << 20;
 
 // The text of a JSON file, on one line.
 std::string extra_text(const std::filesystem::path& path, bool list) {
@@ -56,6 +58,26 @@ void sort_by_start(std::vector<RunFiles*>& runs) {
   });
 }
 
+// Of each activation and variant the first run that has it; the others forget
+// what they read.
+template <typename Has, typename Forget>
+std::vector<RunFiles*> first_of_each(const std::vector<RunFiles*>& runs,
+                                     const Has& has, const Forget& forget) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<RunFiles*> chosen;
+  for (RunFiles* run : runs) {
+    const run::RunInfo& info = run->facts().info;
+    const std::pair key(run::subject_of(info), run::arm_name(info));
+    if (seen.count(key) > 0 || !has(*run)) {
+      forget(*run);
+      continue;
+    }
+    seen.insert(key);
+    chosen.push_back(run);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 DocumentBuilder::DocumentBuilder(DocumentOptions options)
@@ -65,21 +87,11 @@ DocumentBuilder::DocumentBuilder(DocumentOptions options)
 
 // Of each activation and variant the first run that has maps shows them, with
 // as many inputs as fit into its share of half the document.
-std::map<RunFiles*, DocumentBuilder::ChosenMaps> DocumentBuilder::choose_maps(
-    const std::vector<RunFiles*>& runs) const {
-  std::set<std::pair<std::string, std::string>> shown;
-  std::vector<RunFiles*> chosen;
-  for (RunFiles* run : runs) {
-    const run::RunInfo& info = run->facts().info;
-    const std::pair key(run::subject_of(info), run::arm_name(info));
-    if (shown.count(key) > 0 || run->maps() == nullptr) {
-      run->forget_maps();
-      continue;
-    }
-    shown.insert(key);
-    chosen.push_back(run);
-  }
-  std::map<RunFiles*, ChosenMaps> result;
+void DocumentBuilder::choose_maps(const std::vector<RunFiles*>& runs,
+                                  std::map<RunFiles*, Shown>& shown) const {
+  const std::vector<RunFiles*> chosen = first_of_each(
+      runs, [](RunFiles& run) { return run.maps() != nullptr; },
+      [](RunFiles& run) { run.forget_maps(); });
   std::size_t used = 0;
   for (RunFiles* run : chosen) {
     const Maps& maps = *run->maps();
@@ -87,31 +99,49 @@ std::map<RunFiles*, DocumentBuilder::ChosenMaps> DocumentBuilder::choose_maps(
         maps.inputs_within(options_.max_bytes / 2 / chosen.size());
     used += maps.bytes(inputs);
     if (used > kMaxAllMapsBytes) break;
-    result[run] = {inputs, maps.bytes(inputs)};
+    shown[run].inputs = inputs;
+    shown[run].bytes += maps.bytes(inputs);
   }
-  return result;
+}
+
+void DocumentBuilder::choose_solutions(const std::vector<RunFiles*>& runs,
+                                       std::map<RunFiles*, Shown>& shown) {
+  std::size_t used = 0;
+  for (RunFiles* run : first_of_each(
+           runs, [](RunFiles& run) { return run.solution() != nullptr; },
+           [](RunFiles& run) { run.forget_solution(); })) {
+    const std::size_t bytes = run->solution()->size();
+    used += bytes;
+    if (used > kMaxAllSolutionsBytes) break;
+    shown[run].solution = true;
+    shown[run].bytes += bytes;
+  }
 }
 
 const std::string& DocumentBuilder::piece(RunFiles& run,
                                           const RunBudget& budget,
-                                          std::size_t inputs) {
+                                          const Shown& shown) {
   Piece& piece = pieces_[run.facts().name];
   if (piece.folder != run.folder() || piece.version != run.version() ||
-      !(piece.budget == budget) || piece.inputs != inputs) {
-    const Maps* maps = inputs > 0 ? run.maps() : nullptr;
-    piece = {run.folder(), run.version(), budget, inputs,
+      !(piece.budget == budget) || !(piece.shown == shown)) {
+    const Maps* maps = shown.inputs > 0 ? run.maps() : nullptr;
+    const std::string* solution = shown.solution ? run.solution() : nullptr;
+    piece = {run.folder(), run.version(), budget, shown,
              run_json(run.facts(), run.series(), budget,
-                      maps != nullptr ? maps->text(inputs) : "null")};
+                      maps != nullptr ? maps->text(shown.inputs) : "null",
+                      solution != nullptr ? *solution : "null")};
   }
   return piece.text;
 }
 
 std::string DocumentBuilder::runs_text(const std::vector<RunFiles*>& runs,
                                        std::size_t bytes) {
-  auto maps = choose_maps(runs);
-  std::size_t maps_bytes = 0;
-  for (const auto& [run, chosen] : maps) maps_bytes += chosen.bytes;
-  const std::size_t limit = bytes > maps_bytes ? bytes - maps_bytes : 0;
+  std::map<RunFiles*, Shown> shown;
+  choose_maps(runs, shown);
+  choose_solutions(runs, shown);
+  std::size_t large = 0;
+  for (const auto& [run, chosen] : shown) large += chosen.bytes;
+  const std::size_t limit = bytes > large ? bytes - large : 0;
   if (std::exchange(lowered_for_, runs.size()) != runs.size()) lowered_ = 0;
   // Estimates of how long numbers are may be wrong; then there are fewer.
   constexpr int kMaxLowered = 8;
@@ -122,12 +152,10 @@ std::string DocumentBuilder::runs_text(const std::vector<RunFiles*>& runs,
                    runs.size());
     std::string text;
     for (RunFiles* run : runs) {
-      const auto found = maps.find(run);
       text += text.empty() ? "" : ",";
-      text +=
-          piece(*run, budget, found == maps.end() ? 0 : found->second.inputs);
+      text += piece(*run, budget, shown[run]);
     }
-    if (text.size() <= limit + maps_bytes || lowered_ == kMaxLowered) {
+    if (text.size() <= limit + large || lowered_ == kMaxLowered) {
       return text;
     }
     ++lowered_;

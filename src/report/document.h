@@ -16,8 +16,8 @@ namespace polyattn::report {
 
 inline constexpr int kSchema = 1;
 
-// Of the whole page. Attention maps may make it longer: of each activation at
-// least one input is shown.
+// Of the whole page. Attention maps and solutions may make it longer: of each
+// activation at least one input is shown.
 inline constexpr std::size_t kMaxPageBytes = 2'000'000;
 
 struct DocumentOptions {
@@ -43,24 +43,30 @@ class DocumentBuilder {
   std::string build(std::vector<RunFiles*> runs);
 
  private:
+  // What a run shows that is large.
+  struct Shown {
+    std::size_t inputs = 0;  // of the maps
+    bool solution = false;
+    std::size_t bytes = 0;  // of both
+
+    bool operator==(const Shown&) const = default;
+  };
+
   struct Piece {
     std::filesystem::path folder;
     std::int64_t version = -1;
     RunBudget budget;
-    std::size_t inputs = 0;  // of the maps
+    Shown shown;
     std::string text;
   };
 
-  struct ChosenMaps {
-    std::size_t inputs = 0;
-    std::size_t bytes = 0;
-  };
-
-  std::map<RunFiles*, ChosenMaps> choose_maps(
-      const std::vector<RunFiles*>& runs) const;
+  void choose_maps(const std::vector<RunFiles*>& runs,
+                   std::map<RunFiles*, Shown>& shown) const;
+  static void choose_solutions(const std::vector<RunFiles*>& runs,
+                               std::map<RunFiles*, Shown>& shown);
   std::string runs_text(const std::vector<RunFiles*>& runs, std::size_t bytes);
   const std::string& piece(RunFiles& run, const RunBudget& budget,
-                           std::size_t inputs);
+                           const Shown& shown);
   void forget_others(const std::vector<RunFiles*>& runs);
 
   DocumentOptions options_;

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "report/solution_text.h"
 #include "report/text.h"
+#include "train/run/solution.h"
 
 namespace polyattn::report {
 namespace {
@@ -34,6 +36,13 @@ bool RunFiles::refresh(const std::stop_token& stop) {
     maps_state_ = maps;
     maps_.reset();
     maps_warning_.clear();
+    changed = true;
+  }
+  const FileState solution = file_state(folder_ / "solution.json");
+  if (solution != solution_state_) {
+    solution_state_ = solution;
+    solution_.reset();
+    solution_warning_.clear();
     changed = true;
   }
   if (!changed) return false;
@@ -120,6 +129,22 @@ const Maps* RunFiles::maps() {
   return maps_ ? &*maps_ : nullptr;
 }
 
+const std::string* RunFiles::solution() {
+  if (!solution_ && solution_state_.exists() && solution_warning_.empty()) {
+    const std::filesystem::path path = folder_ / "solution.json";
+    try {
+      solution_ = solution_text(
+          run::parse_solution(read_file(path, run::kMaxSolutionBytes, root_)));
+    } catch (const base::JsonError& error) {
+      solution_warning_ = fmt::format("{}: {}: the solution is left out",
+                                      path.string(), error.what());
+    } catch (const std::runtime_error& error) {
+      solution_warning_ = error.what();
+    }
+  }
+  return solution_ ? &*solution_ : nullptr;
+}
+
 std::vector<std::string> RunFiles::warnings() const {
   std::vector<std::string> all;
   if (!readable_) {
@@ -127,7 +152,8 @@ std::vector<std::string> RunFiles::warnings() const {
     return all;
   }
   for (const std::string& warning :
-       {config_warning_, metrics_.warning(), maps_warning_, lengths_warning_}) {
+       {config_warning_, metrics_.warning(), maps_warning_, lengths_warning_,
+        solution_warning_}) {
     if (!warning.empty()) all.push_back(warning);
   }
   if (!config_state_.exists()) {

@@ -53,6 +53,10 @@ class RunFiles {
   // Gives its memory back.
   void forget_maps() { maps_.reset(); }
 
+  // The text of solution_text(), read and kept like the maps.
+  const std::string* solution();
+  void forget_solution() { solution_.reset(); }
+
   // Grows with every change.
   std::int64_t version() const { return version_; }
 
@@ -69,8 +73,11 @@ class RunFiles {
   std::optional<run::Config> config_;
   MetricsFile metrics_;
   std::optional<Maps> maps_;
-  FileState info_state_, config_state_, maps_state_, lengths_state_;
-  std::string info_warning_, config_warning_, maps_warning_, lengths_warning_;
+  std::optional<std::string> solution_;
+  FileState info_state_, config_state_, maps_state_, lengths_state_,
+      solution_state_;
+  std::string info_warning_, config_warning_, maps_warning_, lengths_warning_,
+      solution_warning_;
   bool readable_ = false;
   std::int64_t version_ = 0;
 };

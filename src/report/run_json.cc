@@ -77,8 +77,12 @@ std::size_t points_for(std::size_t bytes, std::size_t width) {
 
 std::string eval_text(const RunSeries& series, std::size_t bytes) {
   const ThinTable& table = series.eval();
+  const std::vector<std::string>& terms = series.terms();
+  const bool errors = table.total() > 0 && series.has_errors();
+  const std::size_t width =
+      kEvalErrors + (errors ? kEvalTerms - kEvalErrors : 0) + terms.size();
   const CurvesText curves(table.rows(),
-                          table.thinned_to(points_for(bytes, kEvalWidth)));
+                          table.thinned_to(points_for(bytes, width)));
   ObjectText object;
   object.add("points", std::to_string(table.total()));
   object.add("step", curves.steps()).add("loss", curves.column(kEvalLoss));
@@ -87,6 +91,17 @@ std::string eval_text(const RunSeries& series, std::size_t bytes) {
   }
   if (table.total() > 0 && series.has_bits()) {
     object.add("bits_per_byte", curves.column(kEvalBits));
+  }
+  if (errors) {
+    object.add("relative_l1", curves.column(kEvalRelativeL1));
+    object.add("relative_l2", curves.column(kEvalRelativeL2));
+  }
+  if (!terms.empty()) {
+    ObjectText columns;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      columns.add(terms[i].c_str(), curves.column(kEvalTerms + i));
+    }
+    object.add("terms", columns.text());
   }
   return object.text();
 }
@@ -250,7 +265,8 @@ RunBudget run_budget(std::size_t bytes, std::size_t runs) {
 }
 
 std::string run_json(const RunFacts& facts, const RunSeries& series,
-                     const RunBudget& budget, std::string_view maps) {
+                     const RunBudget& budget, std::string_view maps,
+                     std::string_view solution) {
   Json json = facts_json(facts, shown_step(facts.info, series));
   json["config"] = config_within(facts.config, budget.config);
   const ThinTable& train = series.train();
@@ -274,6 +290,7 @@ std::string run_json(const RunFacts& facts, const RunSeries& series,
   text += ",\"norms\":" +
           norms_text(series, budget.norms - (has_start ? start.size() : 0));
   if (has_start) text += ",\"start\":" + start;
+  if (solution != "null") text += fmt::format(",\"solution\":{}", solution);
   text += fmt::format(",\"points\":{},\"shown\":{},\"maps\":{}}}",
                       train.total(), curves.size(), maps);
   return text;

@@ -28,9 +28,10 @@ RunBudget run_budget(std::size_t bytes, std::size_t runs);
 // checkpoint.
 std::int64_t shown_step(const run::RunInfo& info, const RunSeries& series);
 
-// The member of "runs" (docs/report.md). `maps` is JSON text, "null" if there
-// are none.
+// The member of "runs" (docs/report.md). `maps` and `solution` are JSON text,
+// "null" if there are none.
 std::string run_json(const RunFacts& facts, const RunSeries& series,
-                     const RunBudget& budget, std::string_view maps);
+                     const RunBudget& budget, std::string_view maps,
+                     std::string_view solution);
 
 }  // namespace polyattn::report

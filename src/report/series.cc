@@ -56,6 +56,35 @@ double counted_number(const Json& record, const char* key, std::size_t& count) {
   return value;
 }
 
+bool is_plain_name(const std::string& name) {
+  constexpr std::size_t kMaxName = 40;
+  return !name.empty() && name.size() <= kMaxName &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  (c >= '0' && c <= '9') || c == '_' || c == '-';
+         });
+}
+
+// Of an evaluation; none if its loss has no parts.
+std::vector<std::string> term_names(const Json& record) {
+  std::vector<std::string> names;
+  const auto found = record.find("terms");
+  if (found == record.end()) return names;
+  if (!found->is_object() || found->size() > kMaxTerms) {
+    throw JsonError(
+        fmt::format("\"terms\" is no object of up to {} numbers", kMaxTerms));
+  }
+  for (const auto& [name, value] : found->items()) {
+    if (!is_plain_name(name)) {
+      throw JsonError(
+          "a term has a name of other than letters, digits, _ "
+          "and -");
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
 const Json& list_at(const Json& record, const char* key) {
   const Json& list = part_of(record, key);
   if (!list.is_array()) {
@@ -214,12 +243,25 @@ void RunSeries::add_train(std::int64_t step, const Json& record) {
 void RunSeries::add_eval(std::int64_t step, const Json& record) {
   std::array<double, kEvalWidth> row{};
   std::size_t accuracies = accuracies_, bits = bits_;
+  std::size_t relative_l1 = relative_l1_, relative_l2 = relative_l2_;
   row[kEvalLoss] = number_at(record, "loss");
   row[kEvalAccuracy] = counted_number(record, "accuracy", accuracies);
   row[kEvalBits] = counted_number(record, "bits_per_byte", bits);
+  row[kEvalRelativeL1] = counted_number(record, "relative_l1", relative_l1);
+  row[kEvalRelativeL2] = counted_number(record, "relative_l2", relative_l2);
+  std::vector<std::string> terms = term_names(record);
+  if (eval_.total() > 0 && terms != terms_) {
+    throw JsonError("its terms are not those before it");
+  }
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    row[kEvalTerms + i] = number_at(record["terms"], terms[i].c_str());
+  }
   if (!eval_.add(step, row)) throw JsonError("its step is not a new one");
   accuracies_ = accuracies;
   bits_ = bits;
+  relative_l1_ = relative_l1;
+  relative_l2_ = relative_l2;
+  terms_ = std::move(terms);
 }
 
 void RunSeries::add_norms(std::int64_t step, const Json& record) {

@@ -21,8 +21,12 @@ inline constexpr std::size_t kMaxPoints = 2000;
 inline constexpr std::size_t kTrainLoss = 0, kTrainGradNorm = 1, kTrainRate = 2,
                              kTrainItems = 3, kTrainSeconds = 4,
                              kTrainWidth = 5;
+inline constexpr std::size_t kMaxTerms = 8;
 inline constexpr std::size_t kEvalLoss = 0, kEvalAccuracy = 1, kEvalBits = 2,
-                             kEvalWidth = 3;
+                             kEvalErrors = 3, kEvalRelativeL1 = kEvalErrors,
+                             kEvalRelativeL2 = kEvalErrors + 1,
+                             kEvalTerms = kEvalErrors + 2,
+                             kEvalWidth = kEvalTerms + kMaxTerms;
 
 // A record of norms, flat. First the largest of each kind over layers and
 // heads, which decide what is kept, then the number of tokens, then the layers:
@@ -82,6 +86,12 @@ class RunSeries {
   // Whether every evaluation has it.
   bool has_accuracy() const { return accuracies_ == eval_.total(); }
   bool has_bits() const { return bits_ == eval_.total(); }
+  bool has_errors() const {
+    return relative_l1_ == eval_.total() && relative_l2_ == eval_.total();
+  }
+  // Names of the parts of the loss that every evaluation has, in the order of
+  // their columns: letters, digits, _ and - alone.
+  const std::vector<std::string>& terms() const { return terms_; }
 
   // Of the last record; 0 without any.
   std::int64_t last_step() const { return last_step_; }
@@ -98,6 +108,9 @@ class RunSeries {
   std::string start_;
   std::size_t accuracies_ = 0;
   std::size_t bits_ = 0;
+  std::size_t relative_l1_ = 0;
+  std::size_t relative_l2_ = 0;
+  std::vector<std::string> terms_;
   std::int64_t last_step_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Any bytes either are records (metrics.jsonl) and maps (maps.json) or throw
+// Any bytes either are records (metrics.jsonl), maps (maps.json) and solutions
+// (solution.json) or throw
 // JsonError, never anything else; what is taken becomes JSON that holds
 // together, of which no text can end the element of the page that it stands in.
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "report/maps.h"
 #include "report/run_json.h"
 #include "report/series.h"
+#include "report/solution_text.h"
 #include "report/text.h"
 
 namespace {
@@ -70,7 +72,7 @@ void check_metrics(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   const std::string json = polyattn::report::run_json(
-      {}, series, polyattn::report::run_budget(100'000, 1), "null");
+      {}, series, polyattn::report::run_budget(100'000, 1), "null", "null");
   const Json run = polyattn::base::parse_json(json);
   check_same_length(run["train"], run["shown"].get<std::size_t>());
   check_same_length(run["eval"], run["eval"]["step"].size());
@@ -97,9 +99,30 @@ void check_maps(std::string_view text) {
   }
 }
 
+void check_solution(std::string_view text) {
+  using polyattn::run::Solution;
+  try {
+    const Solution solution = polyattn::run::parse_solution(text);
+    const std::size_t points =
+        solution.columns.values.size() * solution.rows.values.size();
+    require(solution.exact.size() == points, "points without a solution");
+    require(solution.predicted.size() == points, "points without a prediction");
+    const Json again = polyattn::run::solution_json(solution);
+    require(polyattn::run::solution_json(
+                polyattn::run::parse_solution(again.dump())) == again,
+            "another when read again");
+    const std::string shown = polyattn::report::solution_text(solution);
+    const std::string safe = polyattn::report::script_safe(shown);
+    require(safe.find('<') == std::string::npos, "text that ends the element");
+    require(Json::parse(safe) == Json::parse(shown), "made safe it is another");
+  } catch (const JsonError& error) {
+    check_error(error);
+  }
+}
+
 }  // namespace
 
-// The first byte says which of the two it is.
+// The first byte says which of the three it is.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   if (size == 0) return 0;
@@ -107,6 +130,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const std::string text(data + 1, data + size);
   if (data[0] == 'm') {
     check_maps(text);
+  } else if (data[0] == 's') {
+    check_solution(text);
   } else {
     check_metrics(text);
   }

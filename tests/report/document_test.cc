@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "report/page.h"
+#include "report/solution_text.h"
 #include "report/text.h"
 #include "support.h"
+#include "train/run/solution.h"
 
 namespace polyattn::report {
 namespace document_test {
@@ -540,6 +542,35 @@ TEST(Document, MapsShowFewerInputsWhereThereIsLittleRoom) {
   EXPECT_GE(maps["inputs"].size(), 5U);
   EXPECT_LT(maps["inputs"].size(), 20U);
   EXPECT_EQ(maps["maps"].size(), 50 * maps["inputs"].size());
+}
+
+TEST(Document, OneRunOfEachActivationShowsItsSolution) {
+  const TemporaryFolder folder;
+  const run::Solution solution = {.columns = {"x", {0, 1}},
+                                  .rows = {"t", {0, 1}},
+                                  .exact = {1, 2, 3, 4},
+                                  .predicted = {1, 2, 3, 5}};
+  for (int seed = 1; seed <= 2; ++seed) {
+    for (const std::string activation : {"softmax", "x"}) {
+      const fs::path run = folder / (activation + std::to_string(seed));
+      write_small_run(run, finished_run(activation, seed, 0.5));
+      run::write_solution(run, solution);
+    }
+  }
+  // The first one of x is damaged, the second steps in.
+  write_text(folder / "x1/solution.json", "{}");
+  const Document document = make_document({folder.path()}, {});
+  const Json json = parsed(document);
+  const Json shown = base::parse_json(solution_text(solution));
+  EXPECT_EQ(run_named(json, "softmax1")["solution"], shown);
+  EXPECT_FALSE(run_named(json, "softmax2").contains("solution"));
+  EXPECT_FALSE(run_named(json, "x1").contains("solution"));
+  EXPECT_EQ(run_named(json, "x2")["solution"], shown);
+  ASSERT_EQ(document.warnings.size(), 1U);
+  EXPECT_NE(document.warnings[0].find("x1/solution.json: \"columns\" is "
+                                      "missing: the solution is left out"),
+            std::string::npos)
+      << document.warnings[0];
 }
 
 TEST(Document, TakesTheoryAndBench) {

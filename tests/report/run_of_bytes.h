@@ -35,7 +35,7 @@ inline std::string run_of_bytes(std::string_view metrics, std::string_view maps,
   }
   RunFacts facts;
   facts.name = "run";
-  return run_json(facts, series, run_budget(budget, 1), maps_text);
+  return run_json(facts, series, run_budget(budget, 1), maps_text, "null");
 }
 
 }  // namespace polyattn::report::test

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "report/metrics_file.h"
+#include "report/run_json.h"
 #include "run_of_bytes.h"
 #include "support.h"
 
@@ -94,6 +95,60 @@ TEST(RunSeries, RefusesWhatIsNoRecord) {
   EXPECT_EQ(series.train().total(), 1U);
   EXPECT_EQ(series.eval().total(), 0U);
   EXPECT_EQ(series.norms()->table.total(), 1U);
+}
+
+std::string solution_line(std::int64_t step, const base::Json& terms) {
+  return base::json_line({{"kind", "eval"},
+                          {"step", step},
+                          {"loss", 1e-3},
+                          {"relative_l1", 0.02},
+                          {"relative_l2", 0.03},
+                          {"terms", terms}});
+}
+
+TEST(RunSeries, HasTheErrorsAndTermsOfSolutions) {
+  RunSeries series;
+  series.add(solution_line(10, {{"residual", 2.0}, {"initial", "inf"}}));
+  series.add(solution_line(20, {{"residual", 1.0}, {"initial", 0.5}}));
+  EXPECT_TRUE(series.has_errors());
+  EXPECT_FALSE(series.has_accuracy());
+  EXPECT_EQ(series.terms(), (std::vector<std::string>{"residual", "initial"}));
+  const Rows& eval = series.eval().rows();
+  EXPECT_EQ(eval.value(0, kEvalRelativeL1), 0.02);
+  EXPECT_EQ(eval.value(0, kEvalRelativeL2), 0.03);
+  EXPECT_EQ(eval.value(1, kEvalTerms), 1);
+  EXPECT_EQ(eval.value(0, kEvalTerms + 1), kInfinity);
+  const base::Json run = base::parse_json(
+      run_json({}, series, run_budget(100'000, 1), "null", "null"));
+  EXPECT_EQ(run["eval"]["relative_l2"], (base::Json{0.03, 0.03}));
+  EXPECT_EQ(run["eval"]["terms"]["initial"], (base::Json{"inf", 0.5}));
+  EXPECT_FALSE(run.contains("solution"));
+}
+
+TEST(RunSeries, RefusesTermsThatDoNotFit) {
+  const auto refuses = [](RunSeries& series, const base::Json& terms) {
+    EXPECT_NE(message_of<base::JsonError>(
+                  [&] { series.add(solution_line(20, terms)); }),
+              "")
+        << terms;
+  };
+  base::Json many;
+  for (int i = 0; i < 9; ++i) many["t" + std::to_string(i)] = 1;
+  const std::string long_name(41, 'a');
+  RunSeries empty;
+  for (const base::Json& terms :
+       {base::Json(3), many, base::Json{{"residual", "two"}},
+        base::Json{{"</script>", 1.0}}, base::Json{{"", 1.0}},
+        base::Json{{long_name, 1.0}}}) {
+    refuses(empty, terms);
+  }
+  EXPECT_EQ(empty.eval().total(), 0U);
+  RunSeries begun;
+  begun.add(solution_line(10, {{"residual", 2.0}}));
+  refuses(begun, {{"initial", 2.0}});
+  refuses(begun, {{"residual", 2.0}, {"initial", 1.0}});
+  refuses(begun, base::Json::object());
+  EXPECT_EQ(begun.eval().total(), 1U);
 }
 
 TEST(RunSeries, RefusesNormsOfUnequalShape) {

@@ -13,6 +13,7 @@ import { resultSection } from './sections/result';
 import { runsSection } from './sections/runs';
 import { searchSection } from './sections/search';
 import { setupSection } from './sections/setup';
+import { SolutionsSection } from './sections/solutions';
 import { theorySection } from './sections/theory';
 import { moment } from './text/format';
 import { Theme } from './theme';
@@ -58,6 +59,7 @@ export class App {
     this.nav = navBar(this.context.theme);
     this.charts = [
       curvesSection(this.context, group),
+      new SolutionsSection(this.context),
       normsSection(this.context, group),
       lengthsSection(this.context),
       new MapsSection(this.context),

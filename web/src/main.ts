@@ -6,6 +6,7 @@ import './styles/layout.css';
 import './styles/tables.css';
 import './styles/charts.css';
 import './styles/maps.css';
+import './styles/solutions.css';
 import './styles/print.css';
 import { App } from './app';
 import { fill, h } from './dom';

@@ -31,14 +31,24 @@ function percent(shares: Float64Array): Float64Array {
 
 export function evalFigure(figure: Figure): Pick {
   return (run) => {
-    const { step, points, accuracy, bitsPerByte, loss } = run.evaluation;
+    const { step, points, accuracy, bitsPerByte, relativeL2, loss } = run.evaluation;
     const shares = accuracy === null ? null : percent(accuracy);
-    const y = { accuracy: shares, bits_per_byte: bitsPerByte, loss }[figure];
-    return y === null ? null : { step, y, points };
+    const y = { accuracy: shares, bits_per_byte: bitsPerByte, relative_l2: relativeL2, loss };
+    return y[figure] === null ? null : { step, y: y[figure], points };
   };
 }
 
 export const evalLoss = evalFigure('loss');
+
+export const relativeL1: Pick = ({ evaluation: { step, points, relativeL1: y } }) =>
+  y === null ? null : { step, y, points };
+
+export function lossTerm(name: string): Pick {
+  return ({ evaluation: { step, points, terms } }) => {
+    const term = terms.find((known) => known.name === name);
+    return term === undefined ? null : { step, y: term.values, points };
+  };
+}
 
 export type HeadQuantity = 'weight' | 'jacobian' | 'score';
 export type LayerQuantity = 'gradient' | 'parameters';

@@ -35,16 +35,36 @@ const ramps: Record<Shade, { zero: Rgb; below: Rgb[]; above: Rgb[] }> = {
   },
 };
 
+function blend(from: Rgb, to: Rgb, share: number): Rgb {
+  const mix = (channel: number) =>
+    Math.round(from[channel] + share * (to[channel] - from[channel]));
+  return [mix(0), mix(1), mix(2)];
+}
+
 // t from -1 to 1; what is beyond counts as the end.
 export function diverging(t: number, shade: Shade): Rgb {
   const { zero, below, above } = ramps[shade];
   const stops = [zero, ...(t < 0 ? below : above)];
   const place = Math.min(Math.abs(t) || 0, 1) * (stops.length - 1);
   const index = Math.min(Math.floor(place), stops.length - 2);
-  const share = place - index;
-  const mix = (channel: number) =>
-    Math.round(stops[index][channel] + share * (stops[index + 1][channel] - stops[index][channel]));
-  return [mix(0), mix(1), mix(2)];
+  return blend(stops[index], stops[index + 1], place - index);
+}
+
+// A palette without a middle, from dark blue to yellow: brightness rises all the way,
+// so that it can be read in grey too.
+const ramp: Rgb[] = [
+  [22, 24, 76],
+  [36, 74, 148],
+  [38, 134, 152],
+  [112, 190, 108],
+  [250, 232, 110],
+];
+
+// t from 0 to 1; what is beyond counts as the end.
+export function sequential(t: number): Rgb {
+  const place = Math.min(Math.max(t, 0), 1) * (ramp.length - 1);
+  const index = Math.min(Math.floor(place), ramp.length - 2);
+  return blend(ramp[index], ramp[index + 1], place - index);
 }
 
 export function css([r, g, b]: Rgb): string {
@@ -66,8 +86,16 @@ export function placed(weight: number, largest: number, contrast: Contrast): num
   return contrast === 'linear' ? t : Math.sign(t) * Math.sqrt(Math.abs(t));
 }
 
+function toRight(stops: Rgb[]): string {
+  return `linear-gradient(to right, ${stops.map(css).join(', ')})`;
+}
+
 // Stops for a CSS gradient from -1 to 1.
 export function gradient(shade: Shade): string {
-  const stops = Array.from({ length: 17 }, (_, i) => css(diverging(i / 8 - 1, shade)));
-  return `linear-gradient(to right, ${stops.join(', ')})`;
+  return toRight(Array.from({ length: 17 }, (_, i) => diverging(i / 8 - 1, shade)));
+}
+
+// From 0 to 1, without a middle.
+export function sequentialGradient(): string {
+  return toRight(Array.from({ length: 17 }, (_, i) => sequential(i / 16)));
 }

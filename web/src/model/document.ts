@@ -1,7 +1,7 @@
 // The report document (schema 1) as the page holds it. read.ts makes it from the
 // JSON that C++ writes. NaN stands for a number that is not there.
 
-export type Figure = 'accuracy' | 'bits_per_byte' | 'loss';
+export type Figure = 'accuracy' | 'bits_per_byte' | 'relative_l2' | 'loss';
 export type Split = 'test' | 'validation';
 export type RunState = 'running' | 'finished' | 'diverged' | 'interrupted';
 
@@ -81,6 +81,14 @@ export interface EvalSeries {
   loss: Float64Array;
   accuracy: Float64Array | null;
   bitsPerByte: Float64Array | null;
+  relativeL1: Float64Array | null;
+  relativeL2: Float64Array | null;
+  terms: LossTerm[]; // of the loss, if it has parts
+}
+
+export interface LossTerm {
+  name: string;
+  values: Float64Array;
 }
 
 export interface HeadNorms {
@@ -188,6 +196,26 @@ export interface Lengths {
   results: LengthResult[];
 }
 
+export interface SolutionAxis {
+  name: string;
+  values: Float64Array; // rising
+}
+
+// A number for each point, row by row, in two bytes each: see decodeField().
+export interface CodedField {
+  low: number;
+  step: number;
+  values: string; // base64
+}
+
+// The solution of an equation, and what the model says less that.
+export interface Solution {
+  columns: SolutionAxis;
+  rows: SolutionAxis;
+  exact: CodedField;
+  error: CodedField;
+}
+
 export interface Run {
   name: string;
   task: string;
@@ -209,6 +237,8 @@ export interface Run {
   loss: number | null;
   accuracy: number | null;
   bitsPerByte: number | null;
+  relativeL1: number | null;
+  relativeL2: number | null;
   tokens: number;
   teacher: string; // its run and model; '' if there was none
   maxWeightNorm: number;
@@ -222,6 +252,7 @@ export interface Run {
   updated: string; // when a record was last written
   maps: Maps | null;
   lengths: Lengths | null;
+  solution: Solution | null;
 }
 
 export interface TheoryRow {

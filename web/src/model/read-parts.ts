@@ -2,7 +2,7 @@
 import type { Figure, Sample } from './document';
 import { fields, number, text } from './values';
 
-const figures: readonly string[] = ['accuracy', 'bits_per_byte', 'loss'];
+const figures: readonly string[] = ['accuracy', 'bits_per_byte', 'relative_l2', 'loss'];
 
 export function readFigure(value: unknown): Figure {
   const figure = text(value);

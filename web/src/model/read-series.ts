@@ -41,6 +41,12 @@ export function readEvalSeries(value: unknown): EvalSeries {
     loss: numbers(evaluation.loss, step.length),
     accuracy: optional('accuracy'),
     bitsPerByte: optional('bits_per_byte'),
+    relativeL1: optional('relative_l1'),
+    relativeL2: optional('relative_l2'),
+    terms: Object.entries(fields(evaluation.terms)).map(([name, values]) => ({
+      name,
+      values: numbers(values, step.length),
+    })),
   };
 }
 

@@ -9,6 +9,7 @@ import { readLengths } from './read-lengths';
 import { readMaps } from './read-maps';
 import { readFigure, readSample } from './read-parts';
 import { readEvalSeries, readNormSeries, readStart, readTrainSeries } from './read-series';
+import { readSolution } from './read-solution';
 import { fields, list, number, numberOrNull, text, texts } from './values';
 
 export const schema = 1;
@@ -106,6 +107,8 @@ function readRun(value: unknown): Run {
     loss: numberOrNull(run.loss),
     accuracy: numberOrNull(run.accuracy),
     bitsPerByte: numberOrNull(run.bits_per_byte),
+    relativeL1: numberOrNull(run.relative_l1),
+    relativeL2: numberOrNull(run.relative_l2),
     tokens: number(run.tokens),
     teacher: readTeacher(run.teacher),
     maxWeightNorm: number(run.max_weight_norm),
@@ -119,6 +122,7 @@ function readRun(value: unknown): Run {
     updated: text(run.updated),
     maps: readMaps(run.maps),
     lengths: readLengths(run.lengths),
+    solution: readSolution(run.solution),
   };
 }
 

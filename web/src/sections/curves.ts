@@ -7,6 +7,8 @@ import {
   evalLoss,
   gradientNorm,
   learningRate,
+  lossTerm,
+  relativeL1,
   throughput,
   trainLoss,
   type Pick,
@@ -24,8 +26,43 @@ interface Curve {
   pick: Pick;
 }
 
+// Of equations. What is good is orders of magnitude below what is not.
+function solutionCurves(terms: string[]): Curve[] {
+  return [
+    {
+      id: 'relative-l2',
+      title: 'Relative L2 error',
+      about: 'Root of the squared errors of the solution over its squares. Lower is better.',
+      log: true,
+      pick: evalFigure('relative_l2'),
+    },
+    {
+      id: 'relative-l1',
+      title: 'Relative L1 error',
+      about: 'Errors of the solution over its size. Lower is better.',
+      log: true,
+      pick: relativeL1,
+    },
+    {
+      id: 'test-loss',
+      title: 'Loss at evaluations',
+      about: 'The sum of its terms.',
+      log: true,
+      pick: evalLoss,
+    },
+    ...terms.map((name, i) => ({
+      id: `loss-term-${i + 1}`,
+      title: `Loss term: ${name}`,
+      about: 'A part of the loss at evaluations.',
+      log: true,
+      pick: lossTerm(name),
+    })),
+  ];
+}
+
 // Of evaluations: the figure that counts, and the loss.
-function evaluationCurves(figure: Figure, split: Split): Curve[] {
+function evaluationCurves(figure: Figure, split: Split, terms: string[]): Curve[] {
+  if (figure === 'relative_l2') return solutionCurves(terms);
   const title = split === 'test' ? 'Test' : 'Validation';
   const loss: Curve = {
     id: 'test-loss',
@@ -68,7 +105,7 @@ const curves: Curve[] = [
   {
     id: 'learning-rate',
     title: 'Learning rate',
-    about: 'The same for all runs of a comparison.',
+    about: 'Of AdamW, the same for all runs of a comparison; of L-BFGS the length of a step.',
     log: false,
     pick: learningRate,
   },
@@ -91,7 +128,13 @@ function figureOf(context: Context): Figure {
   if (comparison !== undefined) return comparison.figure;
   const runs = taskRuns(context);
   if (runs.some((run) => run.evaluation.accuracy !== null)) return 'accuracy';
+  if (runs.some((run) => run.evaluation.relativeL2 !== null)) return 'relative_l2';
   return runs.some((run) => run.evaluation.bitsPerByte !== null) ? 'bits_per_byte' : 'loss';
+}
+
+function termsOf(context: Context): string[] {
+  const names = taskRuns(context).flatMap((run) => run.evaluation.terms.map(({ name }) => name));
+  return [...new Set(names)];
 }
 
 export function curvesSection(context: Context, group: ChartGroup): Section {
@@ -110,10 +153,9 @@ export function curvesSection(context: Context, group: ChartGroup): Section {
   );
   let cards: ChartCard[] = [];
   let built = '';
-  const build = (figure: Figure, split: Split) => {
-    built = `${figure} ${split}`;
+  const build = (figure: Figure, split: Split, terms: string[]) => {
     for (const card of cards) card.remove();
-    const chosen = [...evaluationCurves(figure, split), ...curves];
+    const chosen = [...evaluationCurves(figure, split, terms), ...curves];
     cards = chosen.map(
       (curve) => new ChartCard(context, group, () => currentAxis(context), specOf(curve)),
     );
@@ -126,7 +168,10 @@ export function curvesSection(context: Context, group: ChartGroup): Section {
   const update = () => {
     const figure = figureOf(context);
     const split = comparisonOf(context.report, context.store.get().task)?.split ?? 'test';
-    if (`${figure} ${split}` !== built) build(figure, split);
+    const terms = termsOf(context);
+    const wanted = JSON.stringify([figure, split, terms]);
+    if (wanted !== built) build(figure, split, terms);
+    built = wanted;
     for (const card of cards) card.update();
   };
   const present = () =>

@@ -65,8 +65,13 @@ function badge(row: Row): Child {
 }
 
 function finalFigure(run: Run, figure: Figure): number {
-  const value = { accuracy: run.accuracy, bits_per_byte: run.bitsPerByte, loss: run.loss }[figure];
-  return value ?? NaN;
+  const values = {
+    accuracy: run.accuracy,
+    bits_per_byte: run.bitsPerByte,
+    relative_l2: run.relativeL2,
+    loss: run.loss,
+  };
+  return values[figure] ?? NaN;
 }
 
 function seedValues(context: Context, comparison: Comparison, activation: string): number[] {

@@ -21,6 +21,8 @@ function runSentence(run: Run): string {
   if (run.accuracy !== null) return `${place}: accuracy ${figureText('accuracy', run.accuracy)} %.`;
   if (run.bitsPerByte !== null)
     return `${place}: ${figureText('bits_per_byte', run.bitsPerByte)} bits per byte.`;
+  if (run.relativeL2 !== null)
+    return `${place}: relative L2 error ${figureText('relative_l2', run.relativeL2)}.`;
   return run.loss === null
     ? `${place}: not evaluated yet.`
     : `${place}: loss ${figureText('loss', run.loss)}.`;

@@ -34,6 +34,7 @@ export function stateText(state: RunState): HTMLElement {
 
 function figure(run: Run): string {
   if (run.accuracy !== null) return `${figureText('accuracy', run.accuracy)} %`;
+  if (run.relativeL2 !== null) return figureText('relative_l2', run.relativeL2);
   return run.bitsPerByte === null ? '–' : `${figureText('bits_per_byte', run.bitsPerByte)} bits`;
 }
 
@@ -134,6 +135,8 @@ function table(runs: Run[]): Table {
     ['loss', (run) => run.loss],
     ['accuracy', (run) => run.accuracy],
     ['bits_per_byte', (run) => run.bitsPerByte],
+    ['relative_l1', (run) => run.relativeL1],
+    ['relative_l2', (run) => run.relativeL2],
     ['train_seconds', (run) => run.trainSeconds],
     ['eval_seconds', (run) => run.evalSeconds],
     ['peak_mb', (run) => run.peakMb],

@@ -89,6 +89,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 export const figureName: Record<Figure, string> = {
   accuracy: 'accuracy',
   bits_per_byte: 'bits per byte',
+  relative_l2: 'relative L2 error',
   loss: 'loss',
 };
 
@@ -98,7 +99,7 @@ export function figureFactor(figure: Figure): number {
 }
 
 export function figureDecimals(figure: Figure): number {
-  return figure === 'accuracy' ? 1 : 3;
+  return { accuracy: 1, bits_per_byte: 3, relative_l2: 4, loss: 3 }[figure];
 }
 
 export function figureText(figure: Figure, value: number): string {
