@@ -34,7 +34,8 @@ CompareCommand::CompareCommand(CLI::App& parent)
       "model.norm=layer,rms --budget 2h");
   app_->add_option(
       "--task", options_.task,
-      "fashion-mnist (default), cifar10, sotu, listops, imdb, ...");
+      "fashion-mnist (default), cifar10, sotu, listops, imdb, convection, ..., "
+      "or the file of a differential equation, FILE.toml");
   app_->add_option("--config", options_.config, "Instead of --task: a file")
       ->type_name("FILE");
   app_->add_option("--activations", activations_,

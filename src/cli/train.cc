@@ -52,11 +52,14 @@ TrainCommand::TrainCommand(CLI::App& parent)
       "  polyattn train configs/sotu.toml --set 'model.activation=x^3/sqrt(N)' "
       "--out runs/cubic\n"
       "  polyattn train runs/cubic --resume\n"
+      "  polyattn train --task convection --set "
+      "'model.activation=x^3/sqrt(N)'\n"
       "  polyattn train --task cifar10 --model vit-tiny32 --keys");
   app_->add_option("config", options_.config,
                    "Config file, or the folder of a run (with --resume)");
   app_->add_option("--task", options_.task,
-                   "Instead of a file: the defaults of a task");
+                   "Instead of a file: the defaults of a task, or the file of "
+                   "a differential equation, FILE.toml");
   add_training_options(*app_, options_);
   app_->add_flag("--resume", resume_, "Go on from the last checkpoint");
   app_->add_flag("--keys", keys_,
@@ -66,9 +69,10 @@ TrainCommand::TrainCommand(CLI::App& parent)
 
 int TrainCommand::run() {
   if (keys_) {
-    base::print_text(run::describe_config(
-        options_.task.empty() ? "fashion-mnist" : options_.task,
-        options_.model));
+    const std::string task = options_.task.empty() ? "fashion-mnist"
+                             : options_.task.ends_with(".toml") ? "problem"
+                                                                : options_.task;
+    base::print_text(run::describe_config(task, options_.model));
     return base::kExitDone;
   }
   if (options_.config.empty() && options_.task.empty()) {

@@ -34,7 +34,8 @@ std::string quoted(const std::string& word) {
 
 void add_training_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--model", options.model,
-                 "Of images: " + run::model_names(run::kImages))
+                 "Of images: " + run::model_names(run::kImages) +
+                     "; of equations: " + run::model_names(run::kPhysics))
       ->type_name("NAME");
   app.add_option("--set", options.settings,
                  "Change a key of the config: --set train.lr=1e-3; may be "
@@ -55,7 +56,12 @@ run::Config make_config(const TrainingOptions& options) {
     throw base::UsageError("a config file and --task: give one of them");
   }
   std::vector<run::Setting> settings;
-  if (!options.task.empty()) settings.push_back({"task.name", options.task});
+  if (options.task.ends_with(".toml")) {
+    settings.push_back({"task.name", "problem"});
+    settings.push_back({"task.path", options.task});
+  } else if (!options.task.empty()) {
+    settings.push_back({"task.name", options.task});
+  }
   if (!options.model.empty()) settings.push_back({"model.name", options.model});
   for (const std::string& text : options.settings) {
     settings.push_back(run::parse_setting(text));

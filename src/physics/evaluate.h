@@ -61,7 +61,7 @@ T evaluate(const Expression& expression, const std::vector<T>& symbols) {
   std::vector<T> stack;
   for (const Step& step : expression.steps) {
     if (step.operation == Operation::kNumber) {
-      stack.push_back(T(step.number));
+      stack.push_back(static_cast<T>(step.number));
     } else if (step.operation == Operation::kSymbol) {
       stack.push_back(symbols[step.symbol]);
     } else if (step.operation >= Operation::kNegate) {

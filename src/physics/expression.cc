@@ -275,7 +275,7 @@ void Parser::unknown_name(std::string_view name, std::size_t column) const {
   for (const auto& [parameter, value] : names_.parameters)
     known.push_back(parameter);
   if (!names_.unknown.empty()) known.push_back(names_.unknown);
-  known.push_back("pi");
+  known.emplace_back("pi");
   for (const auto& [function, operation] : kFunctions)
     known.push_back(function);
   const std::string text =

@@ -70,7 +70,7 @@ struct Problem {
   std::int64_t test_points = 101;
 };
 
-inline constexpr std::int64_t kMostPoints = 1001;
+inline constexpr std::int64_t kMostPoints = 512;
 
 // Throws run::ConfigError with all that is wrong, by line and column of
 // `source`. Whether the exact solution solves it is not asked

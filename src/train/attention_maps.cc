@@ -155,7 +155,7 @@ bool are_over_tokens(const std::vector<nn::AttentionBase*>& layers) {
 base::Json attention_maps(Network& network, const Examples& examples,
                           const run::Config& config) {
   const auto layers = nn::attention_layers(network.module());
-  if (layers.empty()) return nullptr;
+  if (layers.empty() || examples.whole() != nullptr) return nullptr;
   const torch::NoGradGuard no_grad;
   const Batch batch = first_rows(examples, kMostInputs);
   const bool training = network.module().is_training();

@@ -4,12 +4,16 @@
 #include <numbers>
 
 #include "train/evaluation_mode.h"
+#include "train/physics_task.h"
 #include "train/prefetch.h"
 
 namespace polyattn::train {
 
 run::Evaluation evaluate(Network& network, const Examples& examples, bool text,
                          const std::function<void(double)>& progress) {
+  if (examples.whole() != nullptr) {
+    return evaluate_physics(network, examples, progress);
+  }
   const torch::NoGradGuard no_grad;
   const EvaluationMode mode(network.module());
   const std::int64_t batches = examples.test_batches();

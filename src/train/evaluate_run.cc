@@ -37,7 +37,9 @@ OpenedRun open_run(const EvaluateOptions& options) {
   at::set_num_threads(options.threads);
   OpenedRun run;
   run.config = config_of(options);
-  run.data = load_task_data(run.config.task);
+  run.data = options.path.empty()
+                 ? load_run_data(options.folder, run.config.task)
+                 : load_task_data(run.config.task);
   run.shape = shape_of(*run.data, run.config.task);
   run.loaded = load_run(options.folder, run.config, run.shape, options.best);
   // The test set, normalised by what the run was trained on.

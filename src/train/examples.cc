@@ -3,6 +3,7 @@
 #include "train/image_examples.h"
 #include "train/image_file_examples.h"
 #include "train/overloaded.h"
+#include "train/physics_task.h"
 #include "train/probe_examples.h"
 #include "train/sequence_examples.h"
 #include "train/text_examples.h"
@@ -28,6 +29,9 @@ std::unique_ptr<Examples> make_examples(std::shared_ptr<const TaskData> data,
           [&](const data::SequenceSplits& sequences)
               -> std::unique_ptr<Examples> {
             return std::make_unique<SequenceExamples>(data, sequences, config);
+          },
+          [&](const physics::Problem& problem) -> std::unique_ptr<Examples> {
+            return std::make_unique<PhysicsExamples>(problem);
           }},
       *data);
 }

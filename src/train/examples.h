@@ -16,8 +16,9 @@
 namespace polyattn::train {
 
 struct Batch {
-  torch::Tensor inputs;   // images [B, C, H, W] f32, or tokens [B, N] i64
-  torch::Tensor targets;  // classes [rows] i64
+  // Images [B, C, H, W] f32, tokens [B, N] i64, or points [B, 2] f64.
+  torch::Tensor inputs;
+  torch::Tensor targets;  // classes [rows] i64, or exact values [B] f64
   torch::Tensor lengths;  // [B] i64 of sequences; undefined otherwise
   // mixup and cutmix: targets count `share`, others the rest. Undefined without
   // it.
@@ -60,7 +61,11 @@ class Examples {
   // By which images were normalised; none for other examples.
   virtual std::optional<run::PixelStatistics> pixels() const { return {}; }
 
-  // What items are called: "images", "sequences", "tokens".
+  // Of a differential equation, the points of its grid: the batch of every
+  // step. Its test batches are points with the exact solution as targets.
+  virtual const Batch* whole() const { return nullptr; }
+
+  // What items are called: "images", "sequences", "tokens", "points".
   virtual const char* unit() const = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
 #include "polyattn/models/xcit.h"
+#include "train/physics_task.h"
 #include "train/random.h"
 #include "train/run/models.h"
 
@@ -222,6 +223,9 @@ std::unique_ptr<Network> make_network(const run::Config& config,
       return text_network(config.model, shape);
     case run::ModelFamily::kClassifier:
       return sequence_network(config.model, shape);
+    case run::ModelFamily::kPinnsformer:
+    case run::ModelFamily::kPinn:
+      return make_physics_network(config.model, shape.problem);
   }
   TORCH_CHECK(false, "[train] the family of ", config.model.name,
               " has no network");

@@ -6,7 +6,9 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "polyattn/models/vit.h"
 #include "train/examples.h"
@@ -20,8 +22,16 @@ class Network {
 
   virtual torch::nn::Module& module() = 0;
 
-  // [rows, classes], a row for each target.
+  // [rows, classes], a row for each target; of a differential equation its
+  // unknown [rows].
   virtual torch::Tensor logits(const Batch& batch) = 0;
+
+  // Of a differential equation: what its loss is the sum of, by name. Empty for
+  // what learns from targets.
+  virtual std::map<std::string, torch::Tensor> loss_terms(
+      const Batch& /*batch*/) {
+    return {};
+  }
 
   // What a student with a teacher learns by. Models whose one head learns from
   // both have its logits twice.

@@ -6,6 +6,7 @@
 
 #include "polyattn/nn/attention.h"
 #include "torch/autocast.h"
+#include "train/physics_task.h"
 #include "train/random.h"
 #include "train/schedule.h"
 
@@ -39,6 +40,8 @@ Autocast::~Autocast() {
 
 torch::Tensor Stepper::loss_of_batch(const Batch& batch) {
   const Autocast autocast(config_.train.autocast);
+  const auto terms = network_.loss_terms(batch);
+  if (!terms.empty()) return sum_of(terms);
   if (teacher_ == nullptr) {
     return loss_of(network_.logits(batch), batch,
                    config_.train.label_smoothing);

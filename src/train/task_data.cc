@@ -9,12 +9,38 @@
 #include "data/load.h"
 #include "train/limit.h"
 #include "train/overloaded.h"
+#include "train/physics_field.h"
+#include "train/physics_task.h"
 #include "train/run/tasks.h"
 
 namespace polyattn::train {
 namespace {
 
+// With the points of the config, checked against its exact solution.
+physics::Problem checked_problem(physics::Problem problem,
+                                 const run::TaskConfig& task) {
+  if (task.points > 0) problem.points = task.points;
+  if (task.test_points > 0) problem.test_points = task.test_points;
+  check_exact_solution(problem);
+  return problem;
+}
+
+physics::Problem read_task_problem(const run::TaskConfig& task) {
+  if (task.name != "problem") {
+    return physics::parse_problem(physics::problem_text(task.name), task.name);
+  }
+  if (task.path.empty()) {
+    throw data::DataError(
+        "[train] task.path is empty: it must be the file of a problem, as "
+        "those in configs/problems/");
+  }
+  return physics::read_problem(task.path);
+}
+
 TaskData read_data(const run::TaskConfig& task) {
+  if (run::find_task(task.name)->kind == run::kPhysics) {
+    return checked_problem(read_task_problem(task), task);
+  }
   if (run::find_task(task.name)->kind == run::kTexts) {
     return data::load_text({.name = task.name, .path = task.path});
   }
@@ -96,10 +122,24 @@ data::ProbeSource probe_source(const run::TaskConfig& task) {
 std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
   TaskData data = read_data(task);
   if (task.validation > 0) {
-    std::visit([&](auto& splits) { data::hold_out(splits, task.validation); },
+    std::visit(Overloaded{[](physics::Problem&) {},
+                          [&](auto& splits) {
+                            data::hold_out(splits, task.validation);
+                          }},
                data);
   }
   return std::make_shared<const TaskData>(std::move(data));
+}
+
+std::shared_ptr<const TaskData> load_run_data(
+    const std::filesystem::path& folder, const run::TaskConfig& task) {
+  const std::filesystem::path file = folder / kProblemFile;
+  if (run::find_task(task.name)->kind != run::kPhysics ||
+      !std::filesystem::exists(file)) {
+    return load_task_data(task);
+  }
+  return std::make_shared<const TaskData>(
+      checked_problem(physics::read_problem(file), task));
 }
 
 run::ImageShape image_shape_of(const TaskShape& shape) {
@@ -124,6 +164,10 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
                              .classes = 256,
                              .text = true};
           },
+          [](const physics::Problem& problem) {
+            return TaskShape{
+                .problem = std::make_shared<const physics::Problem>(problem)};
+          },
           [&](const data::ProbeSplits& probes) {
             return TaskShape{.vocabulary = probes.vocabulary,
                              .length = task.length,
@@ -144,6 +188,7 @@ void check_examples(const TaskData& data, const run::Config& config) {
   std::visit(
       Overloaded{
           [&](const data::TextSplits& text) { check_text(text, config); },
+          [](const physics::Problem&) {},
           [&](const auto& splits) { check_counts(splits, config); }},
       data);
 }

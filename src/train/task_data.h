@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <variant>
 
 #include "data/load.h"
 #include "data/sets.h"
+#include "physics/problem.h"
 #include "train/run/config.h"
 #include "train/run/records.h"
 
@@ -16,7 +18,7 @@ namespace polyattn::train {
 // Read once, shared by all runs of a comparison.
 using TaskData =
     std::variant<data::ImageSplits, data::ImageFileSplits, data::TextSplits,
-                 data::SequenceSplits, data::ProbeSplits>;
+                 data::SequenceSplits, data::ProbeSplits, physics::Problem>;
 
 // Of recall and copy.
 data::ProbeSource probe_source(const run::TaskConfig& task);
@@ -24,6 +26,11 @@ data::ProbeSource probe_source(const run::TaskConfig& task);
 // With what task.validation holds out as its validation part. Throws
 // data::DataError.
 std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task);
+
+// The same for what goes on in the folder of a run, which keeps its problem:
+// files may have changed since.
+std::shared_ptr<const TaskData> load_run_data(
+    const std::filesystem::path& folder, const run::TaskConfig& task);
 
 // The part of *Splits that a run is evaluated on.
 template <typename Splits>
@@ -43,6 +50,7 @@ struct TaskShape {
   std::int64_t length = 0;      // longest sequence of tokens
   std::int64_t classes = 0;
   bool text = false;  // the next token is predicted
+  std::shared_ptr<const physics::Problem> problem;
 };
 
 run::ImageShape image_shape_of(const TaskShape& shape);

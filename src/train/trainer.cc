@@ -13,6 +13,7 @@
 #include "train/lengths.h"
 #include "train/network.h"
 #include "train/optimizers.h"
+#include "train/physics_task.h"
 #include "train/prefetch.h"
 #include "train/run_folder.h"
 #include "train/run_log.h"
@@ -52,6 +53,7 @@ class Trainer {
   void evaluate_now();
   void save_maps();
   void save_lengths();
+  void save_solution();
   void report(bool evaluating);
   bool due(std::int64_t every) const;
   std::int64_t steps_between_evaluations() const;
@@ -96,6 +98,8 @@ Trainer::Trainer(const Job& job)
                 teacher_ ? std::optional(teacher_->info()) : std::nullopt},
            network_, *optimizer_) {
   network_.module().train();
+  if (shape_.problem)
+    keep_problem(job.folder, *shape_.problem, log_.info().step > 0);
   if (!start_.layers.empty()) log_.write_start(start_.layers);
 }
 
@@ -168,6 +172,7 @@ run::RunInfo Trainer::run() {
   }
   save_maps();
   save_lengths();
+  save_solution();
   log_.set_state(run::RunState::kFinished);
   return log_.info();
 }
@@ -197,6 +202,14 @@ void Trainer::save_lengths() {
   optimizer_->swap_average();
   found.weights = "last";
   run::write_lengths(job_.folder, found);
+}
+
+void Trainer::save_solution() {
+  if (!shape_.problem) return;
+  optimizer_->swap_average();
+  run::write_solution(job_.folder,
+                      solution_of(network_, *examples_, *shape_.problem));
+  optimizer_->swap_average();
 }
 
 // What run.json says, if the run needs nothing more.

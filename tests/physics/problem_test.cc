@@ -114,7 +114,7 @@ TEST(Problem, ErrorsPointAtLineAndColumn) {
   EXPECT_TRUE(
       contains(error(with("sin(pi*x)\"", "u\"")), "exact: unknown name 'u'"));
   EXPECT_EQ(error(with("points = 11", "points = 2")),
-            "[problem] heat.toml:20:1: points is 2, must be from 3 to 1001");
+            "[problem] heat.toml:20:1: points is 2, must be from 3 to 512");
 }
 
 TEST(Problem, RefusesWhatIsNotThere) {

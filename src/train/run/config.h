@@ -50,6 +50,10 @@ struct TaskConfig {
   // ListOps and probes.
   std::int64_t train_count = 96000;
   std::int64_t test_count = 2000;
+  // Differential equations: points of the grids along each coordinate; 0: those
+  // of the problem.
+  std::int64_t points = 0;
+  std::int64_t test_points = 0;
 
   bool operator==(const TaskConfig&) const = default;
 };
@@ -177,7 +181,8 @@ struct Config {
 };
 
 // fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown,
-// text, listops, imdb, recall, copy.
+// text, listops, imdb, recall, copy, convection, reaction, wave, heat, poisson,
+// problem.
 const std::vector<std::string>& task_names();
 
 // Of the task with this model; empty: with its own. Throws ConfigError with the

@@ -57,6 +57,7 @@ class Checker {
   void check_decay();
   void check_distillation();
   void check_lengths();
+  void check_physics();
   void check_probe(std::int64_t length, const char* key);
 
   const Config& config_;
@@ -142,6 +143,12 @@ bool Checker::check_sizes_of_name(const Field& field, const Config& defaults) {
   if (field.section != "model" || heeds(*model_, field.key)) return true;
   const Value value = field.get(config_), own = field.get(defaults);
   if (value == own) return true;
+  if (model_->family == ModelFamily::kPinn) {
+    refuse(field, fmt::format(" means nothing to the model {}, which has no "
+                              "attention: leave it out",
+                              model_->name));
+    return false;
+  }
   refuse(field, fmt::format(" is {}, but the model {} has {}: leave it out",
                             value_text(value), model_->name, value_text(own)));
   return false;
@@ -411,6 +418,22 @@ void Checker::check_lengths() {
   }
 }
 
+void Checker::check_physics() {
+  if (task_->kind != kPhysics) return;
+  const TaskConfig& task = config_.task;
+  if (!task.path.empty() && task_->name != "problem") {
+    refuse("task", "path",
+           " is {}, but {} is a problem of its own: task.name must be problem "
+           "for a file",
+           base::in_quotes(task.path), task_->name);
+  }
+  for (const auto& [key, points] :
+       {std::pair("points", task.points), {"test_points", task.test_points}}) {
+    if (points == 1 || points == 2)
+      refuse("task", key, " is {}, must be 0 or at least 3", points);
+  }
+}
+
 std::vector<BadValue> Checker::run() {
   for (const Field& field : fields()) check_value(field);
   if (!bad_.empty() || !knows_model()) return bad_;
@@ -439,6 +462,7 @@ std::vector<BadValue> Checker::run() {
   }
   check_window();
   check_lengths();
+  check_physics();
   check_probe(config_.task.length, "length");
   if (task_->kind == kImages) check_distillation();
   return bad_;

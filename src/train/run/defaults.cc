@@ -139,6 +139,20 @@ void probes(Config& config) {
   config.record.evaluate = 500;
 }
 
+// The published PINNsformer; apply_model() changes what its baseline has.
+void physics(Config& config) {
+  config.model.dim = 32;
+  config.model.depth = 1;
+  config.model.heads = 2;
+  config.model.mlp = 256;
+  config.model.initialisation = "pinn";
+  config.train.optimizer = "lbfgs";
+  config.train.steps = 500;
+  config.train.weight_decay = 0;
+  config.record.norms = 50;
+  config.record.evaluate = 50;
+}
+
 }  // namespace
 
 const TaskEntry* find_task(std::string_view name) {
@@ -180,6 +194,8 @@ Config default_config(std::string_view task, std::string_view model) {
     list_ops(config);
   } else if (entry->kind == kImdb) {
     imdb(config);
+  } else if (entry->kind == kPhysics) {
+    physics(config);
   } else if (entry->name == "imagenet") {
     imagenet(config);
   } else if (entry->name == "tiny-imagenet") {

@@ -38,6 +38,8 @@ constexpr ModelEntry kModels[] = {
     {"vit", kViT, kImages},
     {"gpt", kGpt, kLanguage},
     {"classifier", kClassifier, kSequences},
+    {"pinnsformer", kPinnsformer, kPhysics},
+    {"pinn", kPinn, kPhysics},
     {"vit-distilled", kViT, kImages, true},
     {"vit-tiny28", kViT, kImages, false, kTiny28},
     {"vit-tiny32", kViT, kImages, false, kTiny32},
@@ -107,6 +109,10 @@ constexpr std::array<std::string_view, 9> kOpenKeys = {
     "name",    "activation", "initialisation",    "start",    "start_factor",
     "qk_gain", "dropout",    "attention_dropout", "drop_path"};
 
+// What the baseline without attention leaves open.
+constexpr std::array<std::string_view, 4> kPinnKeys = {"name", "depth", "mlp",
+                                                       "initialisation"};
+
 template <typename Keys>
 bool is_one_of(std::string_view key, const Keys& keys) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
@@ -135,6 +141,7 @@ bool heeds(const ModelEntry& model, std::string_view key) {
   if (model.family == kSwin || model.family == kXCiT) {
     return is_one_of(key, kOpenKeys);
   }
+  if (model.family == kPinn) return is_one_of(key, kPinnKeys);
   if (model.is_named_size() && is_one_of(key, kSizeKeys)) return false;
   // Two heads read rows of their own.
   return !(model.distilled && key == "pooling");
@@ -142,6 +149,10 @@ bool heeds(const ModelEntry& model, std::string_view key) {
 
 void apply_model(const ModelEntry& model, ModelConfig& config) {
   config.name = model.name;
+  if (model.family == kPinn) {  // Linear layers, and how wide they are
+    config.depth = 4;
+    config.mlp = 512;
+  }
   if (model.distilled || model.is_named_size()) {
     config.pooling = model.family == kSwin ? "mean" : "class";
   }

@@ -11,7 +11,15 @@
 
 namespace polyattn::run {
 
-enum class ModelFamily { kViT, kSwin, kXCiT, kGpt, kClassifier };
+enum class ModelFamily {
+  kViT,
+  kSwin,
+  kXCiT,
+  kGpt,
+  kClassifier,
+  kPinnsformer,
+  kPinn
+};
 
 // What the name of a model decides, in the keys of the config that say it.
 // Where sizes grow from stage to stage, those of the first, and the blocks of

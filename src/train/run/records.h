@@ -18,8 +18,8 @@
 //   norms  tokens (N), and arrays by layer: weight_mean, weight_max,
 //          jacobian_mean, jacobian_max, max_abs_score (each a list by head),
 //          grad_norm, weight_norm (one number a layer); layer_kind (token,
-//          window, channel, class) where one is not token; layer_stage (from
-//          0), layer_tokens (N) where layers differ
+//          window, channel, class, cross) where one is not token; layer_stage
+//          (from 0), layer_tokens (N) where layers differ
 //   diverged  loss, grad_norm, what
 // Everything but seconds, items_per_second and wait_share is the same for the
 // same config and number of threads. Numbers that are not finite are written as

@@ -16,8 +16,9 @@ inline constexpr unsigned kSequences = kListOps | kImdb;
 inline constexpr unsigned kProbes = kRecall | kCopy;
 // What language models learn.
 inline constexpr unsigned kLanguage = kTexts | kProbes;
-inline constexpr unsigned kAllTasks =
-    kImages | kLanguage | kSequences | kPhysics;
+// What learns from examples, and what from a differential equation too.
+inline constexpr unsigned kExamples = kImages | kLanguage | kSequences;
+inline constexpr unsigned kAllTasks = kExamples | kPhysics;
 
 struct TaskEntry {
   std::string_view name;
@@ -26,7 +27,7 @@ struct TaskEntry {
   std::int64_t image_side = 0;
 };
 
-inline constexpr std::array<TaskEntry, 13> kTasks = {{
+inline constexpr std::array<TaskEntry, 19> kTasks = {{
     {"fashion-mnist", kImages, 28},
     {"mnist", kImages, 28},
     {"cifar10", kImages, 32},
@@ -40,6 +41,12 @@ inline constexpr std::array<TaskEntry, 13> kTasks = {{
     {"imdb", kImdb},
     {"recall", kRecall},
     {"copy", kCopy},
+    {"convection", kPhysics},
+    {"reaction", kPhysics},
+    {"wave", kPhysics},
+    {"heat", kPhysics},
+    {"poisson", kPhysics},
+    {"problem", kPhysics},
 }};
 
 // nullptr if there is none. In defaults.cc.

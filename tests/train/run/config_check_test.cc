@@ -80,7 +80,7 @@ TEST(ConfigRanges, AreHeld) {
                  "model.output_norm is \"layer\", must be one of none, rms"},
       OutOfRange{"model.initialisation=kaiming",
                  "model.initialisation is \"kaiming\", must be one of torch, "
-                 "vit, gpt2, xavier"},
+                 "vit, gpt2, xavier, pinn"},
       OutOfRange{"train.autocast=fp16",
                  "train.autocast is \"fp16\", must be one of none, bf16"}};
   for (const OutOfRange& c : cases) {
@@ -410,7 +410,8 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
       test::message_of<ConfigError>([&] { check_config(config); }),
       "[config] task.name is \"cifar\", must be one of fashion-mnist, "
       "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown, text, "
-      "listops, imdb, recall, copy; did you mean cifar10?");
+      "listops, imdb, recall, copy, convection, reaction, wave, heat, "
+      "poisson, problem; did you mean cifar10?");
 }
 
 TEST(ConfigAgreement, ProbesHaveRoomForWhatIsAsked) {
@@ -442,6 +443,22 @@ TEST(ConfigAgreement, LengthsAreNumbersThatTheModelCanRead) {
       "[config] --set: record.lengths has 512, but model.positions are "
       "learned for task.context 256 alone");
   EXPECT_NE(refusal("listops", {"record.lengths=128"}), "");
+}
+
+TEST(ConfigAgreement, EquationsHeedWhatTheirModelsHave) {
+  EXPECT_EQ(refusal("wave", {"task.points=11", "model.dim=16"}), "");
+  EXPECT_EQ(refusal("wave", {"task.points=2"}),
+            "[config] --set: task.points is 2, must be 0 or at least 3");
+  EXPECT_EQ(refusal("problem", {"task.path=a.toml"}), "");
+  EXPECT_EQ(refusal("wave", {"task.path=a.toml"}),
+            "[config] --set: task.path is \"a.toml\", but wave is a problem of "
+            "its own: task.name must be problem for a file");
+  EXPECT_NE(refusal("wave", {"train.batch=64"}), "");
+  EXPECT_NE(refusal("wave", {"model.norm=rms"}), "");
+  EXPECT_EQ(refusal("wave", {"model.name=pinn", "model.mlp=64"}), "");
+  EXPECT_EQ(refusal("wave", {"model.name=pinn", "model.activation=x^3"}),
+            "[config] --set: model.activation means nothing to the model pinn, "
+            "which has no attention: leave it out");
 }
 
 }  // namespace config_check_test

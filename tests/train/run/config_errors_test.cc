@@ -86,7 +86,8 @@ TEST(ConfigUnknownTask, SuggestsTheNearest) {
             "[config] --set: unknown task \"x\": tasks are fashion-mnist, "
             "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, "
             "brown, text, "
-            "listops, imdb, recall, copy");
+            "listops, imdb, recall, copy, convection, reaction, wave, heat, "
+            "poisson, problem");
   EXPECT_EQ(refusal("[task]\nname = 3\n"),
             "[config] a.toml:2:1: task.name is an integer 3, must be a string");
   EXPECT_EQ(

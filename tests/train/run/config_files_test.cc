@@ -47,6 +47,7 @@ TEST(ConfigFiles, HoldTheDefaultsAsTheySay) {
     if (task == "tiny-imagenet") {
       expected.task.path = "data/tiny-imagenet-200";
     }
+    if (task == "problem") expected.task.path = "configs/problems/heat.toml";
     if (task == "text") expected.task.path = "data/my-text.txt";
     EXPECT_EQ(config, expected)
         << testing::PrintToString(config_differences(config, expected));
@@ -63,7 +64,8 @@ const std::vector<std::pair<std::string, std::string>> kColumns = {
     {"listops", "listops"},
     {"imdb", "imdb"},
     {"recall", "recall"},
-    {"copy", "copy"}};
+    {"copy", "copy"},
+    {"convection", "convection, reaction, wave, heat, poisson, problem"}};
 
 std::string allowed_text(const Field& field) {
   if (field.name() == "task.name") return "a task";
@@ -104,7 +106,10 @@ TEST(ConfigDocs, TheTableIsThatOfTheCode) {
 TEST(ConfigDocs, TasksOfAColumnHaveTheSameDefaults) {
   for (const auto& [task, other] :
        {std::pair{"fashion-mnist", "mnist"}, std::pair{"cifar10", "images"},
-        std::pair{"sotu", "text"}, std::pair{"sotu", "brown"}}) {
+        std::pair{"sotu", "text"}, std::pair{"sotu", "brown"},
+        std::pair{"convection", "reaction"}, std::pair{"convection", "wave"},
+        std::pair{"convection", "heat"}, std::pair{"convection", "poisson"},
+        std::pair{"convection", "problem"}}) {
     Config config = default_config(other);
     config.task.name = task;
     EXPECT_EQ(config, default_config(task));

@@ -37,6 +37,7 @@ TEST(Models, NamesAreDistinctAndEveryTaskHasOne) {
   EXPECT_EQ(default_config("cifar10").model.name, "vit");
   EXPECT_EQ(default_config("sotu").model.name, "gpt");
   EXPECT_EQ(default_config("imdb").model.name, "classifier");
+  EXPECT_EQ(default_config("wave").model.name, "pinnsformer");
 }
 
 TEST(Models, EveryOneGivesAConfigThatIsRight) {
