@@ -83,7 +83,7 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
   app_->add_option("--bytes", o.bytes, "How much to write, 1000000000 at most")
       ->capture_default_str();
   app_->add_option("--temperature", o.temperature,
-                   "0 takes the likeliest byte always")
+                   "0 takes the likeliest token always")
       ->capture_default_str();
   app_->add_option("--top-k", o.top_k, "Draw from so many of the likeliest");
   app_->add_option("--top-p", o.top_p,
@@ -99,7 +99,7 @@ GenerateCommand::GenerateCommand(CLI::App& parent)
       ->check(CLI::IsMember({"auto", "cache", "state"}))
       ->capture_default_str();
   app_->add_option("--window", o.window,
-                   "Look back on so many bytes at most, beginning again with "
+                   "Look back on so many tokens at most, beginning again with "
                    "the latter half beyond them; 0: on everything. Default: "
                    "the context of the training; with a state, everything");
   app_->add_flag("--best", o.best,
@@ -135,6 +135,7 @@ int GenerateCommand::run() {
                                          {"text", result.text},
                                          {"seconds", result.seconds},
                                          {"bytes_per_second", speed},
+                                         {"tokens", result.tokens},
                                          {"speeds", result.speeds},
                                          {"window", result.window},
                                          {"training_context", result.context},

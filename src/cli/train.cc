@@ -8,6 +8,7 @@
 #include "base/program.h"
 #include "base/stop_signals.h"
 #include "train/run/records.h"
+#include "train/text_tokens.h"
 #include "train/train_bar.h"
 #include "train/trainer.h"
 
@@ -96,7 +97,9 @@ int TrainCommand::run() {
   bar.begin_run(0, config.model.activation, config.train.seed);
   const run::RunInfo info = train::train(
       {.config = config,
-       .data = train::load_task_data(config.task),
+       .data = train::load_task_data(
+           config.task,
+           resume_ ? train::tokenizer_of(folder, config.task) : std::string()),
        .folder = folder,
        .resume = resume_,
        .command = command_text(),

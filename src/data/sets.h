@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,11 +70,21 @@ struct ImageFileSplits {
   ImageFileSet validation = {};
 };
 
+// A text in tokens of more than a byte (data/tokenizer.h).
+struct TextTokens {
+  std::vector<std::int32_t> train = {};
+  std::vector<std::int32_t> test = {};
+  std::vector<std::int32_t> validation = {};
+  std::vector<std::string> pieces = {};  // the bytes of each token
+  std::string model = {};                // the file of the tokenizer
+};
+
 // One text of bytes, for language models.
 struct TextSplits {
   std::string train;
   std::string test;
   std::string validation = {};
+  std::shared_ptr<const TextTokens> tokens = {};  // none: bytes are
 };
 
 // Sequences of tokens of different lengths, and their classes; or pairs of

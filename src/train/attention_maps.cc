@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "base/utf8.h"
 #include "data/listops.h"
 #include "data/probes.h"
 #include "polyattn/nn/attention_base.h"
@@ -44,6 +45,15 @@ base::Json image_input(const TestImage& image, std::int64_t patch) {
             {"pixels", base::base64(pixels.pixels)}}}};
 }
 
+// Pieces are of UTF-8, but for bytes of which no piece is.
+std::string piece_text(const std::string& piece) {
+  if (base::utf8_prefix(piece) == piece.size()) return piece;
+  std::string text;
+  for (const char c : piece)
+    text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
 std::string byte_text(std::int64_t byte) {
   const bool plain = byte >= 0x20 && byte < 0x7f;
   if (plain || byte == 10) return {static_cast<char>(byte)};
@@ -74,11 +84,13 @@ std::string token_text(const std::string& task, std::int64_t token) {
   return probe ? data::probe_token(task, token) : byte_text(token);
 }
 
-base::Json token_input(const std::string& task, const torch::Tensor& tokens) {
+base::Json token_input(const Examples& examples, const std::string& task,
+                       const torch::Tensor& tokens) {
   base::Json list = base::Json::array();
   for (std::int64_t i = 0; i < tokens.size(0); ++i) {
     const auto token = tokens[i].item<std::int64_t>();
-    list.push_back(token_text(task, token));
+    const auto piece = examples.token_bytes(token);
+    list.push_back(piece ? piece_text(*piece) : token_text(task, token));
   }
   return {{"label", fmt::format("{} tokens", tokens.size(0))},
           {"kind", "text"},
@@ -175,7 +187,7 @@ base::Json attention_maps(Network& network, const Examples& examples,
     const auto image = examples.test_image(input);
     json["inputs"].push_back(
         image ? image_input(*image, config.model.patch)
-              : token_input(config.task.name, batch.inputs[input]));
+              : token_input(examples, config.task.name, batch.inputs[input]));
   }
   return json;
 }

@@ -38,7 +38,9 @@ run::Evaluation evaluate(Network& network, const Examples& examples, bool text,
   run::Evaluation result;
   result.loss = loss / static_cast<double>(count);
   if (text) {
-    result.bits_per_byte = result.loss / std::numbers::ln2;
+    const double share =
+        static_cast<double>(count) / static_cast<double>(examples.test_bytes());
+    result.bits_per_byte = result.loss / std::numbers::ln2 * share;
   } else {
     result.accuracy = static_cast<double>(correct) / static_cast<double>(count);
   }

@@ -10,6 +10,7 @@
 #include "train/lengths.h"
 #include "train/loaded_run.h"
 #include "train/step.h"
+#include "train/text_tokens.h"
 
 namespace polyattn::train {
 namespace {
@@ -37,9 +38,10 @@ OpenedRun open_run(const EvaluateOptions& options) {
   at::set_num_threads(options.threads);
   OpenedRun run;
   run.config = config_of(options);
+  const auto& task = run.config.task;
   run.data = options.path.empty()
-                 ? load_run_data(options.folder, run.config.task)
-                 : load_task_data(run.config.task);
+                 ? load_run_data(options.folder, task)
+                 : load_task_data(task, tokenizer_of(options.folder, task));
   run.shape = shape_of(*run.data, run.config.task);
   run.loaded = load_run(options.folder, run.config, run.shape, options.best);
   // The test set, normalised by what the run was trained on.

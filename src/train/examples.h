@@ -50,8 +50,16 @@ class Examples {
   virtual std::int64_t test_batches() const = 0;
   virtual Batch test_batch(std::int64_t index) const = 0;
 
-  // Examples of it: images or sequences; predicted bytes of a text.
+  // Examples of it: images or sequences; predicted tokens of a text.
   virtual std::int64_t test_count() const = 0;
+
+  // The bytes that these stand for.
+  virtual std::int64_t test_bytes() const { return test_count(); }
+
+  // What a token of a text stands for, if that is no byte.
+  virtual std::optional<std::string> token_bytes(std::int64_t /*token*/) const {
+    return {};
+  }
 
   // Of images.
   virtual std::optional<TestImage> test_image(std::int64_t /*index*/) const {

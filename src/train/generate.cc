@@ -2,14 +2,19 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 
+#include "data/tokenizer.h"
 #include "polyattn/models/gpt.h"
 #include "train/loaded_run.h"
 #include "train/run/tasks.h"
 #include "train/sampling.h"
+#include "train/text_tokens.h"
 
 namespace polyattn::train {
 namespace {
@@ -85,6 +90,47 @@ std::int64_t window_of(const GenerateOptions& options,
   return *options.window;
 }
 
+// The tokens of a run's texts, there and back.
+class TextTokenizer {
+ public:
+  TextTokenizer(const std::filesystem::path& folder,
+                const run::Config& config) {
+    std::string model = tokenizer_of(folder, config.task);
+    if (!model.empty()) pieces_.emplace(std::move(model), "tokenizer.model");
+  }
+
+  std::int64_t vocabulary() const {
+    return pieces_ ? std::ssize(pieces_->pieces()) : 256;
+  }
+
+  std::vector<std::int64_t> encode(const std::string& text) const {
+    std::vector<std::int64_t> tokens;
+    if (!pieces_) {
+      for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+      return tokens;
+    }
+    const std::vector<std::int32_t> found = pieces_->encode(text);
+    return {found.begin(), found.end()};
+  }
+
+  std::string bytes_of(std::int64_t token) const {
+    if (!pieces_) return {static_cast<char>(token)};
+    return pieces_->pieces()[static_cast<std::size_t>(token)];
+  }
+
+  // Tokens that stand for no text were never learned, and are not drawn.
+  void remove_marks(torch::Tensor& logits) const {
+    if (!pieces_) return;
+    const std::vector<std::string>& pieces = pieces_->pieces();
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (pieces[i].empty())
+        logits.data_ptr<float>()[i] = -std::numeric_limits<float>::infinity();
+  }
+
+ private:
+  std::optional<data::Tokenizer> pieces_;
+};
+
 // Keeps what stands for the text that was read, and begins again where the
 // window ends.
 class Reader {
@@ -95,25 +141,17 @@ class Reader {
         window_(window),
         caches_(model.make_decode_caches(mode)) {}
 
-  // Logits of the byte that follows.
-  torch::Tensor read(const std::string& text) {
-    std::string_view fresh(text);
-    if (window_ > 0 && caches_.front().length() +
-                               static_cast<std::int64_t>(fresh.size()) - done_ >
-                           window_) {
+  // Logits of the token that follows.
+  torch::Tensor read(const std::vector<std::int64_t>& text) {
+    const std::int64_t all = std::ssize(text);
+    if (window_ > 0 && caches_.front().length() + all - done_ > window_) {
       caches_ = model_.make_decode_caches(mode_);
-      const auto keep = static_cast<std::size_t>((window_ + 1) / 2);
-      done_ = static_cast<std::int64_t>(fresh.size() -
-                                        std::min(fresh.size(), keep));
+      done_ = all - std::min(all, (window_ + 1) / 2);
     }
-    fresh.remove_prefix(static_cast<std::size_t>(done_));
-    const auto count = static_cast<std::int64_t>(fresh.size());
-    torch::Tensor tokens = torch::empty({1, count}, torch::kLong);
-    for (std::int64_t i = 0; i < count; ++i) {
-      tokens.data_ptr<std::int64_t>()[i] =
-          static_cast<unsigned char>(fresh[static_cast<std::size_t>(i)]);
-    }
-    done_ += count;
+    const torch::Tensor tokens = torch::empty({1, all - done_}, torch::kLong);
+    std::copy(text.begin() + done_, text.end(),
+              tokens.data_ptr<std::int64_t>());
+    done_ = all;
     return model_.forward(tokens, caches_).select(1, -1).squeeze(0);
   }
 
@@ -128,10 +166,10 @@ class Reader {
   DecodeMode mode_;
   std::int64_t window_;
   std::vector<nn::DecodeCache> caches_;
-  std::int64_t done_ = 0;  // bytes of the text that were read
+  std::int64_t done_ = 0;  // tokens of the text that were read
 };
 
-// Tokens a second, by tenths of what is written.
+// Tokens a second, by tenths of the bytes that are written.
 class Speeds {
  public:
   explicit Speeds(std::int64_t all) : all_(all) {}
@@ -140,9 +178,10 @@ class Speeds {
     return std::chrono::duration<double>(Clock::now() - start_).count();
   }
 
-  void add_token() {
+  // After which so many bytes are written.
+  void add_token(std::int64_t bytes) {
     ++done_;
-    if (done_ * kParts < all_ * std::ssize(found_) + all_) return;
+    if (bytes * kParts < all_ * std::ssize(found_) + all_) return;
     const double now = seconds();
     found_.push_back(static_cast<double>(done_ - done_before_) /
                      (now - seconds_before_));
@@ -163,6 +202,14 @@ class Speeds {
   std::vector<double> found_;
 };
 
+// Whether the text stops within its last token: then it ends behind `stop`.
+bool has_stop(std::string_view text, std::size_t last,
+              const std::string& stop) {
+  const std::size_t from =
+      text.size() - std::min(text.size(), last + stop.size() - 1);
+  return text.find(stop, from) != std::string_view::npos;
+}
+
 }  // namespace
 
 GenerateResult generate(const GenerateOptions& options,
@@ -171,7 +218,11 @@ GenerateResult generate(const GenerateOptions& options,
   const torch::NoGradGuard no_grad;
   const run::Config config = run::read_run_config(options.folder);
   check(options, config);
-  const TaskShape shape = shape_of(data::TextSplits{}, config.task);
+  const TextTokenizer tokenizer(options.folder, config);
+  const TaskShape shape{.vocabulary = tokenizer.vocabulary(),
+                        .length = config.task.context,
+                        .classes = tokenizer.vocabulary(),
+                        .text = true};
   const LoadedRun loaded =
       load_run(options.folder, config, shape, options.best);
   const std::int64_t window = window_of(options, config, shape.length);
@@ -185,25 +236,27 @@ GenerateResult generate(const GenerateOptions& options,
   result.step = loaded.step;
   result.window = window;
   result.context = shape.length;
-  std::string text = options.prompt.empty() ? "\n" : options.prompt;
-  const std::size_t first = text.size();
+  std::vector<std::int64_t> tokens =
+      tokenizer.encode(options.prompt.empty() ? "\n" : options.prompt);
+  std::string& text = result.text;
   Speeds speeds(options.bytes);
-  while (static_cast<std::int64_t>(text.size() - first) < options.bytes) {
-    const torch::Tensor logits = reader.read(text).to(torch::kFloat);
+  while (std::ssize(text) < options.bytes) {
+    torch::Tensor logits = reader.read(tokens).to(torch::kFloat);
     check_finite(logits, loaded.step);
+    tokenizer.remove_marks(logits);
     const std::int64_t token = draw_token(
         {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())},
         sampling, random);
-    text.push_back(static_cast<char>(token));
-    speeds.add_token();
-    if (!show(std::string_view(text).substr(text.size() - 1))) break;
-    if (!options.stop.empty() &&
-        std::string_view(text).substr(first).ends_with(options.stop)) {
+    tokens.push_back(token);
+    ++result.tokens;
+    const std::string piece = tokenizer.bytes_of(token);
+    text += piece;
+    speeds.add_token(std::ssize(text));
+    if (!show(piece)) break;
+    if (!options.stop.empty() && has_stop(text, piece.size(), options.stop))
       break;
-    }
   }
   reader.describe(result);
-  result.text = text.substr(first);
   result.seconds = speeds.seconds();
   result.speeds = speeds.found();
   return result;

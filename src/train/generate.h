@@ -1,4 +1,4 @@
-// Text from a language model of a run, byte by byte.
+// Text from a language model of a run, token by token.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ struct GenerateOptions {
   std::filesystem::path folder;
   bool best = false;
   int threads = 1;
-  std::string prompt;  // empty: a line break
-  std::int64_t bytes = 400;
+  std::string prompt;        // empty: a line break
+  std::int64_t bytes = 400;  // until there are as many
   double temperature = 0.8;  // 0: always the likeliest
   std::int64_t top_k = 0;    // 0: all
   double top_p = 1;
   std::uint64_t seed = 1;
-  std::string stop;  // ends behind this text; empty: never
+  // Ends behind the token that completes this text; empty: never.
+  std::string stop;
   // What stands for the text that was read (polyattn/decode.h).
   DecodeMode mode = DecodeMode::kAuto;
   // The most that the model looks back on: beyond it, it begins again with the
@@ -33,7 +34,8 @@ struct GenerateOptions {
 };
 
 struct GenerateResult {
-  std::string text;  // without the prompt
+  std::string text;         // without the prompt
+  std::int64_t tokens = 0;  // of it
   double seconds = 0;
   // Tokens a second, of each tenth of what was written.
   std::vector<double> speeds = {};

@@ -10,7 +10,6 @@
 #include "data/probes.h"
 #include "polyattn/models/gpt.h"
 #include "train/evaluation_mode.h"
-#include "train/limit.h"
 #include "train/probe_examples.h"
 #include "train/run/models.h"
 #include "train/run/tasks.h"
@@ -31,17 +30,21 @@ struct Sums {
   double nats = 0;
   std::int64_t hits = 0;
   std::int64_t count = 0;
+  std::int64_t bytes = 0;  // of a text, that the targets stand for
 
   void add(const Sums& other) {
     nats += other.nats;
     hits += other.hits;
     count += other.count;
+    bytes += other.bytes;
   }
 
   run::Evaluation figures(bool text) const {
     run::Evaluation figures{.loss = nats / static_cast<double>(count)};
     if (text) {
-      figures.bits_per_byte = figures.loss / std::numbers::ln2;
+      figures.bits_per_byte =
+          figures.loss / std::numbers::ln2 *
+          (static_cast<double>(count) / static_cast<double>(bytes));
     } else {
       figures.accuracy = static_cast<double>(hits) / static_cast<double>(count);
     }
@@ -52,17 +55,27 @@ struct Sums {
 // What a model scores at each place of examples of one length.
 class Tally {
  public:
-  explicit Tally(std::int64_t length)
-      : length_(length), places_(place_of(length) + 1) {}
+  // `sizes`: the bytes of each token, undefined if tokens are bytes.
+  Tally(std::int64_t length, torch::Tensor sizes)
+      : length_(length),
+        sizes_(std::move(sizes)),
+        places_(place_of(length) + 1) {}
 
   void add(const models::TokenScores& scores, const torch::Tensor& targets) {
     const torch::Tensor nats = scores.losses.sum(0, false, torch::kDouble);
     const torch::Tensor hits = scores.hits.sum(0);
-    const torch::Tensor counts = targets.ge(0).sum(0);
+    const torch::Tensor counted = targets.ge(0);
+    const torch::Tensor counts = counted.sum(0);
+    const torch::Tensor bytes = sizes_.defined()
+                                    ? sizes_.index({targets.clamp_min(0)})
+                                          .masked_fill(counted.logical_not(), 0)
+                                          .sum(0)
+                                    : counts;
     for (std::int64_t i = 0; i < length_; ++i) {
       places_[place_of(i + 1)].add({nats.data_ptr<double>()[i],
                                     hits.data_ptr<std::int64_t>()[i],
-                                    counts.data_ptr<std::int64_t>()[i]});
+                                    counts.data_ptr<std::int64_t>()[i],
+                                    bytes.data_ptr<std::int64_t>()[i]});
     }
   }
 
@@ -84,8 +97,18 @@ class Tally {
 
  private:
   std::int64_t length_;
+  torch::Tensor sizes_;
   std::vector<Sums> places_;
 };
+
+torch::Tensor piece_sizes(const TaskData& data) {
+  const auto* text = std::get_if<data::TextSplits>(&data);
+  if (text == nullptr || !text->tokens) return {};
+  std::vector<std::int64_t> sizes;
+  for (const std::string& piece : text->tokens->pieces)
+    sizes.push_back(std::ssize(piece));
+  return torch::tensor(sizes, torch::kLong);
+}
 
 // As many tokens as the test set has, but not only a few examples.
 constexpr std::int64_t kLeastProbes = 32;
@@ -119,11 +142,11 @@ std::unique_ptr<Examples> examples_of(
 
 void check_text(const data::TextSplits& text, const run::Config& config,
                 std::int64_t longest) {
-  const std::int64_t bytes =
-      limited(evaluated_part(text, config.task).size(), config.task.test_limit);
-  if (longest < bytes) return;
+  const std::int64_t tokens = evaluated_text(text, config.task).size();
+  if (longest < tokens) return;
   refuse(longest, " is longer than the text that is held out, of " +
-                      std::to_string(bytes) + " bytes, allows");
+                      std::to_string(tokens) +
+                      (text.tokens ? " tokens" : " bytes") + ", allows");
 }
 
 void check_probes(const run::Config& config,
@@ -179,7 +202,7 @@ run::Lengths evaluate_lengths(Network& network,
   found.context = run::example_length(config.task);
   for (const std::int64_t length : lengths) {
     const auto examples = examples_of(data, config, length);
-    Tally tally(length);
+    Tally tally(length, piece_sizes(*data));
     const std::int64_t batches = examples->test_batches();
     for (std::int64_t i = 0; i < batches; ++i) {
       const Batch batch = examples->test_batch(i);

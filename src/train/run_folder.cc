@@ -48,8 +48,8 @@ RunFolder::RunFolder(fs::path path, const run::Config& config,
 RunFolder::~RunFolder() {
   if (!is_new_) return;
   std::error_code ignored;
-  for (const char* name :
-       {"config.toml", "run.json", "metrics.jsonl", "checkpoints"}) {
+  for (const char* name : {"config.toml", "run.json", "metrics.jsonl",
+                           "tokenizer.model", "checkpoints"}) {
     fs::remove(path_ / name, ignored);  // a folder only if it is empty
   }
 }

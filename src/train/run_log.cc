@@ -137,6 +137,7 @@ void RunLog::describe() {
   info.pixels = facts_.pixels;
   info.images = facts_.images;
   info.teacher = facts_.teacher;
+  info.tokenizer = facts_.tokenizer;
   if (job_.config.task.validation > 0) info.split = run::kValidation;
 }
 

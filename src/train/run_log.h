@@ -29,6 +29,7 @@ class RunLog {
     std::optional<run::PixelStatistics> pixels = {};
     std::optional<run::ImageShape> images = {};
     std::optional<run::Teacher> teacher = {};
+    std::optional<std::string> tokenizer = {};  // its sha256
   };
 
   // Takes up the newest checkpoint that belongs to the run, if there is one:

@@ -7,6 +7,7 @@
 #include "polyattn/nn/attention.h"
 #include "train/loaded_run.h"
 #include "train/step.h"
+#include "train/text_tokens.h"
 #include "train/watch.h"
 
 namespace polyattn::train {
@@ -46,7 +47,8 @@ RunNorms measure_run_norms(const RunNormsOptions& options) {
   at::set_num_threads(options.threads);
   run::Config config = run::read_run_config(options.folder);
   if (!options.path.empty()) config.task.path = options.path;
-  const auto data = load_task_data(config.task);
+  const auto data =
+      load_task_data(config.task, tokenizer_of(options.folder, config.task));
   const LoadedRun loaded = load_run(options.folder, config,
                                     shape_of(*data, config.task), options.best);
   const auto examples = make_examples(data, config);

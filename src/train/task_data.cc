@@ -12,6 +12,7 @@
 #include "train/physics_field.h"
 #include "train/physics_task.h"
 #include "train/run/tasks.h"
+#include "train/text_tokens.h"
 
 namespace polyattn::train {
 namespace {
@@ -84,13 +85,14 @@ std::int64_t longest(const data::SequenceSet& set) {
 
 void check_text(const data::TextSplits& text, const run::Config& config) {
   const run::TaskConfig& task = config.task;
-  const auto train = limited(text.train.size(), task.train_limit);
-  const auto held = limited(evaluated_part(text, task).size(), task.test_limit);
+  const std::int64_t train = train_text(text, task).size();
+  const std::int64_t held = evaluated_text(text, task).size();
   if (train > task.context && held >= 2) return;
   throw std::invalid_argument(
-      "[train] a text of " + std::to_string(train) + " bytes, and " +
-      std::to_string(held) + " held out, is too short for windows of " +
-      std::to_string(task.context) + ": lower task.context" +
+      "[train] a text of " + std::to_string(train) +
+      (text.tokens ? " tokens, and " : " bytes, and ") + std::to_string(held) +
+      " held out, is too short for windows of " + std::to_string(task.context) +
+      ": lower task.context" +
       (task.validation > 0 ? " or task.validation" : ""));
 }
 
@@ -119,7 +121,8 @@ data::ProbeSource probe_source(const run::TaskConfig& task) {
           .test_count = task.test_count};
 }
 
-std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
+std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task,
+                                               const std::string& tokenizer) {
   TaskData data = read_data(task);
   if (task.validation > 0) {
     std::visit(Overloaded{[](physics::Problem&) {},
@@ -127,6 +130,9 @@ std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task) {
                             data::hold_out(splits, task.validation);
                           }},
                data);
+  }
+  if (auto* text = std::get_if<data::TextSplits>(&data)) {
+    make_tokens(*text, task, tokenizer);
   }
   return std::make_shared<const TaskData>(std::move(data));
 }
@@ -136,7 +142,7 @@ std::shared_ptr<const TaskData> load_run_data(
   const std::filesystem::path file = folder / kProblemFile;
   if (run::find_task(task.name)->kind != run::kPhysics ||
       !std::filesystem::exists(file)) {
-    return load_task_data(task);
+    return load_task_data(task, tokenizer_of(folder, task));
   }
   return std::make_shared<const TaskData>(
       checked_problem(physics::read_problem(file), task));
@@ -158,10 +164,12 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
                 .image_size = task.image_size,
                 .classes = static_cast<std::int64_t>(files.class_names.size())};
           },
-          [&](const data::TextSplits&) {
-            return TaskShape{.vocabulary = 256,
+          [&](const data::TextSplits& text) {
+            const std::int64_t tokens =
+                text.tokens ? std::ssize(text.tokens->pieces) : 256;
+            return TaskShape{.vocabulary = tokens,
                              .length = task.context,
-                             .classes = 256,
+                             .classes = tokens,
                              .text = true};
           },
           [](const physics::Problem& problem) {

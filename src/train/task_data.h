@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "data/load.h"
@@ -23,12 +24,14 @@ using TaskData =
 // Of recall and copy.
 data::ProbeSource probe_source(const run::TaskConfig& task);
 
-// With what task.validation holds out as its validation part. Throws
-// data::DataError.
-std::shared_ptr<const TaskData> load_task_data(const run::TaskConfig& task);
+// With what task.validation holds out as its validation part, and a text in
+// tokens of task.tokenizer. `tokenizer`: if not empty, what stands in for that,
+// the file of a run (train/text_tokens.h). Throws data::DataError.
+std::shared_ptr<const TaskData> load_task_data(
+    const run::TaskConfig& task, const std::string& tokenizer = {});
 
-// The same for what goes on in the folder of a run, which keeps its problem:
-// files may have changed since.
+// The same for what goes on in the folder of a run, which keeps its problem and
+// its tokenizer: files may have changed since.
 std::shared_ptr<const TaskData> load_run_data(
     const std::filesystem::path& folder, const run::TaskConfig& task);
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "train/limit.h"
 #include "train/random.h"
 
 namespace polyattn::train {
@@ -22,10 +21,6 @@ std::int64_t test_windows(std::int64_t context) {
 // Targets that do not count (torch's cross entropy).
 constexpr std::int64_t kIgnored = -100;
 
-std::int64_t byte_at(const std::string& text, std::int64_t place) {
-  return static_cast<unsigned char>(text[static_cast<std::size_t>(place)]);
-}
-
 Batch make_batch(std::int64_t rows, std::int64_t context) {
   Batch batch;
   batch.inputs = torch::empty({rows, context}, torch::kLong);
@@ -40,16 +35,15 @@ TextExamples::TextExamples(std::shared_ptr<const void> owner,
                            const data::TextSplits& splits,
                            const run::Config& config)
     : owner_(std::move(owner)),
-      splits_(splits),
-      evaluated_(evaluated_part(splits, config.task)),
-      train_bytes_(limited(splits.train.size(), config.task.train_limit)),
-      test_bytes_(limited(evaluated_.size(), config.task.test_limit)),
+      tokens_(splits.tokens),
+      train_(train_text(splits, config.task)),
+      evaluated_(evaluated_text(splits, config.task)),
       context_(config.task.context),
       batch_(config.train.batch),
       seed_(static_cast<std::uint64_t>(config.train.seed)) {}
 
 std::int64_t TextExamples::batches_per_epoch() const {
-  return std::max<std::int64_t>(1, train_bytes_ / (batch_ * context_));
+  return std::max<std::int64_t>(1, train_.size() / (batch_ * context_));
 }
 
 Batch TextExamples::train_batch(std::int64_t index) {
@@ -58,23 +52,38 @@ Batch TextExamples::train_batch(std::int64_t index) {
   auto* inputs = batch.inputs.data_ptr<std::int64_t>();
   auto* targets = batch.targets.data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < batch_; ++row) {
-    const std::int64_t first = random.below(train_bytes_ - context_);
+    const std::int64_t first = random.below(train_.size() - context_);
     for (std::int64_t i = 0; i < context_; ++i) {
-      *inputs++ = byte_at(splits_.train, first + i);
-      *targets++ = byte_at(splits_.train, first + i + 1);
+      *inputs++ = train_[first + i];
+      *targets++ = train_[first + i + 1];
     }
   }
   return batch;
 }
 
+std::int64_t TextExamples::test_bytes() const {
+  if (!tokens_) return test_count();
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 1; i < evaluated_.size(); ++i) {
+    bytes +=
+        std::ssize(tokens_->pieces[static_cast<std::size_t>(evaluated_[i])]);
+  }
+  return bytes;
+}
+
+std::optional<std::string> TextExamples::token_bytes(std::int64_t token) const {
+  if (!tokens_) return std::nullopt;
+  return tokens_->pieces[static_cast<std::size_t>(token)];
+}
+
 std::int64_t TextExamples::test_batches() const {
-  const std::int64_t windows = (test_bytes_ - 1 + context_ - 1) / context_;
+  const std::int64_t windows = (test_count() + context_ - 1) / context_;
   const std::int64_t each = test_windows(context_);
   return (windows + each - 1) / each;
 }
 
 Batch TextExamples::test_batch(std::int64_t index) const {
-  const std::int64_t predicted = test_bytes_ - 1;
+  const std::int64_t predicted = test_count();
   const std::int64_t each = test_windows(context_);
   const std::int64_t first = index * each * context_;
   const std::int64_t windows =
@@ -84,8 +93,8 @@ Batch TextExamples::test_batch(std::int64_t index) const {
   auto* targets = batch.targets.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < windows * context_; ++i) {
     const bool inside = first + i < predicted;
-    inputs[i] = inside ? byte_at(evaluated_, first + i) : 0;
-    targets[i] = inside ? byte_at(evaluated_, first + i + 1) : kIgnored;
+    inputs[i] = inside ? evaluated_[first + i] : 0;
+    targets[i] = inside ? evaluated_[first + i + 1] : kIgnored;
   }
   return batch;
 }

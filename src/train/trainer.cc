@@ -20,6 +20,7 @@
 #include "train/start.h"
 #include "train/step.h"
 #include "train/teacher.h"
+#include "train/text_tokens.h"
 
 namespace polyattn::train {
 namespace {
@@ -86,17 +87,18 @@ Trainer::Trainer(const Job& job)
       optimizer_(make_optimizer(network_.module(), job.config.train)),
       steps_(steps_of(job.config, *examples_)),
       stepper_(config_, network_, *optimizer_, steps_, teacher_.get()),
-      log_(job,
-           {.steps = steps_,
-            .batches_per_epoch = examples_->batches_per_epoch(),
-            .test_count = examples_->test_count(),
-            .pixels = examples_->pixels(),
-            .images = shape_.image_size > 0
-                          ? std::optional(image_shape_of(shape_))
-                          : std::nullopt,
-            .teacher =
-                teacher_ ? std::optional(teacher_->info()) : std::nullopt},
-           network_, *optimizer_) {
+      log_(
+          job,
+          {.steps = steps_,
+           .batches_per_epoch = examples_->batches_per_epoch(),
+           .test_count = examples_->test_count(),
+           .pixels = examples_->pixels(),
+           .images = shape_.image_size > 0
+                         ? std::optional(image_shape_of(shape_))
+                         : std::nullopt,
+           .teacher = teacher_ ? std::optional(teacher_->info()) : std::nullopt,
+           .tokenizer = keep_tokenizer(job.folder, *job.data)},
+          network_, *optimizer_) {
   network_.module().train();
   if (shape_.problem)
     keep_problem(job.folder, *shape_.problem, log_.info().step > 0);

@@ -39,6 +39,8 @@ struct TaskConfig {
   bool stream = false;
   std::int64_t resize = 0;
   std::string interpolation = "bilinear";
+  // What the tokens of a text are (train/run/tokenizer.h).
+  std::string tokenizer = "bytes";
   // Tokens in a training example of a text; the longest review of imdb.
   std::int64_t context = 256;
   // ListOps.

@@ -14,6 +14,7 @@
 #include "train/run/optimizer_check.h"
 #include "train/run/problems.h"
 #include "train/run/suggest.h"
+#include "train/run/tokenizer.h"
 
 namespace polyattn::run {
 namespace {
@@ -53,6 +54,7 @@ class Checker {
   void check_stream(const Config& defaults);
   void check_augmentation();
   void check_norm_clamp();
+  void check_tokenizer();
   void check_window();
   void check_decay();
   void check_distillation();
@@ -308,6 +310,15 @@ void Checker::check_norm_clamp() {
   }
 }
 
+void Checker::check_tokenizer() {
+  try {
+    parse_tokenizer(config_.task.tokenizer);
+  } catch (const std::invalid_argument& error) {
+    refuse("task", "tokenizer", " {} {}",
+           base::in_quotes(config_.task.tokenizer), std::string(error.what()));
+  }
+}
+
 void Checker::check_window() {
   const ModelConfig& m = config_.model;
   if (m.window == 0) return;
@@ -460,6 +471,7 @@ std::vector<BadValue> Checker::run() {
       bad_.push_back(std::move(bad));
     }
   }
+  check_tokenizer();
   check_window();
   check_lengths();
   check_physics();

@@ -87,6 +87,9 @@ constexpr Field kFields[] = {
      from_to(0, 4096), {}, kImages},
     {"task", "interpolation", kTask<&TaskConfig::interpolation>,
      "of streamed images and of augmentation", {}, kInterpolations, kImages},
+    {"task", "tokenizer", kTask<&TaskConfig::tokenizer>,
+     "tokens of a text: bytes; bpe:N or unigram:N, pieces learned from it; "
+     "or a FILE.model of sentencepiece", {}, {}, kTexts},
     {"task", "context", kTask<&TaskConfig::context>,
      "tokens of an example; longer reviews are cut",
      from_to(1, 1 << 20), {}, kTexts | kImdb},

@@ -4,6 +4,7 @@
 //   RUN/config.toml      complete and replayable (train/run/config.h)
 //   RUN/run.json         who ran what, where, and how it ended
 //   RUN/metrics.jsonl    below
+//   RUN/tokenizer.model  what made tokens of its text, if not bytes
 //   RUN/maps.json        attention matrices at its end (train/attention_maps.h)
 //   RUN/checkpoints/     train/checkpoint.h
 //
@@ -161,6 +162,8 @@ struct RunInfo {
   std::optional<PixelStatistics> pixels;
   std::optional<ImageShape> images;
   std::optional<Teacher> teacher;
+  // sha256 of tokenizer.model; none: bytes are tokens.
+  std::optional<std::string> tokenizer;
   std::optional<std::string> split;  // "validation"; none: the test set
   double max_weight_norm = 0;        // over layers, heads and time
   double max_jacobian_norm = 0;

@@ -58,6 +58,7 @@ void visit_members(Visitor& visit, Info& info) {
   visit("pixels", info.pixels);
   visit("images", info.images);
   visit("teacher", info.teacher);
+  visit("tokenizer", info.tokenizer);
   visit("split", info.split);
   visit("max_weight_norm", info.max_weight_norm);
   visit("max_jacobian_norm", info.max_jacobian_norm);

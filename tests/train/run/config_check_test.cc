@@ -216,6 +216,21 @@ TEST(ConfigAgreement, ShortConvolution) {
   EXPECT_EQ(refusal("listops", {"model.short_conv=2"}), "");
 }
 
+TEST(ConfigAgreement, Tokenizer) {
+  for (const char* good : {"bytes", "bpe:300", "unigram:65536", "a/b.model"})
+    EXPECT_EQ(refusal("sotu", {std::string("task.tokenizer=") + good}), "");
+  EXPECT_EQ(refusal("sotu", {"task.tokenizer=words"}),
+            "[config] --set: task.tokenizer \"words\" must be bytes, bpe:N, "
+            "unigram:N or a file that ends in .model");
+  for (const char* pieces : {"299", "65537", "", "4k", "-1", "1e3"})
+    EXPECT_EQ(refusal("text", {std::string("task.tokenizer=bpe:") + pieces}),
+              std::string("[config] --set: task.tokenizer \"bpe:") + pieces +
+                  "\" has " + pieces + " pieces, must have from 300 to 65536");
+  EXPECT_NE(refusal("imdb", {"task.tokenizer=bpe:1000"})
+                .find("task.tokenizer means nothing to the task imdb"),
+            std::string::npos);
+}
+
 TEST(ConfigAgreement, Window) {
   EXPECT_EQ(refusal("sotu", {"model.window=256"}), "");
   EXPECT_EQ(refusal("sotu", {"model.window=257"}),

@@ -195,7 +195,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 18U + 36U + 27U + 15U + 7U);
+  EXPECT_EQ(fields().size(), 19U + 36U + 27U + 15U + 7U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {

@@ -45,6 +45,7 @@ RunInfo full() {
   info.images = ImageShape{3, 32, 10};
   info.teacher =
       Teacher{"runs/large", "vit-small", "softmax", 0.75, "00c0ffee"};
+  info.tokenizer = "5ha256";
   info.split = kValidation;
   info.max_weight_norm = std::numeric_limits<double>::infinity();
   info.max_jacobian_norm = 3.5;
@@ -213,11 +214,11 @@ TEST(RunInfoDamage, EveryKeyIsNeededButTheOptionalOnes) {
   write_run_info(folder.path(), full());
   const base::Json json =
       base::Json::parse(test::read_text(folder / "run.json"));
-  EXPECT_EQ(json.size(), 34U);
+  EXPECT_EQ(json.size(), 35U);
   const std::set<std::string> optional = {
-      "model",    "variant",       "path_costs", "blas",       "loss",
-      "accuracy", "bits_per_byte", "split",      "divergence", "pixels",
-      "images",   "teacher",       "kernel_bits"};
+      "model",    "variant",       "path_costs",  "blas",       "loss",
+      "accuracy", "bits_per_byte", "split",       "divergence", "pixels",
+      "images",   "teacher",       "kernel_bits", "tokenizer"};
   for (const auto& [key, value] : json.items()) {
     if (optional.contains(key)) continue;
     EXPECT_EQ(refusal(key.c_str(), base::Json(base::Json::value_t::discarded)),
