@@ -53,7 +53,7 @@ struct TaskShape {
   std::int64_t length = 0;      // longest sequence of tokens
   std::int64_t classes = 0;
   bool text = false;  // the next token is predicted
-  std::shared_ptr<const physics::Problem> problem;
+  std::shared_ptr<const physics::Problem> problem = {};
 };
 
 run::ImageShape image_shape_of(const TaskShape& shape);
