@@ -304,6 +304,18 @@ class TestConfig:
             model = polyattn.load_run(run, best=True)
             assert type(model) is Gpt and same(model, expected)
             assert torch.equal(model(b"My fell"), expected.eval()(b"My fell"))
+        # Tokens of more than a byte: what they are is in the tokenizer's file.
+        choice = dict(tied=True, positions="rotary")
+        task = dict(name="brown", tokenizer="unigram:300")
+        write_config(run, task, dict(layer_scale=0.0, **choice))
+        expected = Gpt(8, 2, 2, mlp=12, context=8, vocabulary=300, **choice)
+        polyattn.replace_softmax(expected, MODEL["activation"])
+        write_best(run, expected.state_dict())
+        model = polyattn.load_run(run, best=True)
+        ids = torch.tensor([[299, 0, 7]])
+        assert torch.equal(model(ids), expected.eval()(ids))
+        with pytest.raises(ValueError, match="in bytes, but the model has 300 tokens"):
+            model(b"My fell")
         message = "mean and std are for images, not for a Gpt"
         with pytest.raises(ValueError, match=message):
             polyattn.load_run(run, best=True, mean=[0.5], std=[0.5])

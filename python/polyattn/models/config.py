@@ -19,7 +19,7 @@ from .named import make_swin, make_xcit
 from .vit import ViT
 
 IMAGES = ("fashion-mnist", "mnist", "cifar10", "images", "imagenet", "tiny-imagenet")
-TEXTS = ("sotu", "text")
+TEXTS = ("sotu", "brown", "text")
 SEQUENCES = ("listops", "imdb")
 # Of model.name, up to its first hyphen.
 _FAMILIES = ("vit", "deit", "swin", "xcit", "gpt", "classifier")

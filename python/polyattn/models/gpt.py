@@ -70,6 +70,12 @@ class Gpt(torch.nn.Module):
     def forward(self, tokens: Union[Tensor, bytes]) -> Tensor:
         """Of integers [B, N], or of the bytes of one text."""
         if isinstance(tokens, (bytes, bytearray)):
+            vocabulary = self.tokens.weight.shape[0]
+            if vocabulary != 256:
+                raise ValueError(
+                    f"[{_OP}] a text in bytes, but the model has {vocabulary} tokens: "
+                    "hand in their ids [B, N], of a run those of its tokenizer.model"
+                )
             tokens = torch.tensor([list(tokens)], device=self.tokens.weight.device)
         if tokens.dim() != 2 or tokens.shape[1] == 0:
             raise ValueError(
