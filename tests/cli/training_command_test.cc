@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/message_of.h"
 #include "support/records.h"
 #include "train/run/records.h"
 #include "training.h"
@@ -484,6 +485,36 @@ TEST_F(Writing, KeepsAWindowOfConstantSize) {
     EXPECT_GT(once.at("state_bytes").get<int>(), 0);
     fs::remove_all(out);
   }
+}
+
+TEST_F(Training, TakesTheFileOfAnEquation) {
+  std::ofstream(folder_ / "mine.toml") << R"toml(title = "Decay"
+coordinates = ["x", "t"]
+equation = "u_t = -u"
+exact = "sin(x)*exp(-t)"
+[domain]
+x = ["0", "pi"]
+t = ["0", "1"]
+[[condition]]
+where = "t = 0"
+equation = "u = sin(x)"
+[sampling]
+points = 5
+test_points = 7
+)toml";
+  const std::vector<std::string> command = {
+      "compare",     "--task", "mine.toml",    "--activations", "softmax,x^3",
+      "--seeds",     "1",      "--out",        "here",          "--threads",
+      "1",           "--json", "--set",        "model.dim=4",   "--set",
+      "model.mlp=4", "--set",  "train.steps=4"};
+  ASSERT_EQ(run(command), 0) << log();
+  EXPECT_TRUE(test::contains(log(), "relative_l2")) << log();
+  EXPECT_TRUE(fs::exists(folder_ / "here/softmax-seed1/solution.json"));
+  ASSERT_EQ(run({"eval", "here/softmax-seed1", "--json"}), 0) << log();
+  EXPECT_TRUE(test::contains(log(), "relative_l2")) << log();
+  std::ofstream(folder_ / "mine.toml") << "title = 1";
+  EXPECT_EQ(run({"train", "--task", "mine.toml"}), 2);
+  EXPECT_TRUE(test::contains(log(), "[problem] ")) << log();
 }
 
 }  // namespace
