@@ -18,7 +18,7 @@ constexpr const char* kLibrary = POLYATTN_PIECES_LIBRARY;
 // Its symbols before those of the program, which may have another protobuf.
 // Sanitizers do not go together with that; programs without libtorch do not
 // need it.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef POLYATTN_SANITIZED
 constexpr int kOwnSymbols = 0;
 #else
 constexpr int kOwnSymbols = RTLD_DEEPBIND;
