@@ -41,6 +41,7 @@ std::vector<Task> tasks_of(const Options& options, int threads) {
   add({{kTorchRow, 15, [=](Report& report) {
           report.rows.push_back(torch_row(options, threads));
         }}});
+  add(linear_decay_tasks(settings));
   add(linear_decode_tasks(settings));
   add(linear_accuracy_tasks(settings));
   add(linear_planner_tasks(settings));

@@ -26,6 +26,7 @@ struct LinearSettings {
 LinearSettings linear_settings(const Options& options, int threads);
 
 std::vector<Task> linear_speed_tasks(const LinearSettings& settings);
+std::vector<Task> linear_decay_tasks(const LinearSettings& settings);
 std::vector<Task> linear_decode_tasks(const LinearSettings& settings);
 std::vector<Task> linear_accuracy_tasks(const LinearSettings& settings);
 std::vector<Task> linear_planner_tasks(const LinearSettings& settings);

@@ -45,9 +45,9 @@ TEST(Linear, EveryPartGivesItsRows) {
   set_path_costs(PathCosts{cost, cost});
   const Report report =
       run_tasks(linear_tasks(tiny()), base::ProgressStyle::kNone);
-  // sgemm 2, and 4 of narrow heads, dense 5, memory 1, torch 1, decoding 6,
-  // planner 1.
-  ASSERT_EQ(report.rows.size(), 20U);
+  // sgemm 2, and 4 of narrow heads, dense 5, memory 1, torch 1, decay 4,
+  // decoding 6, planner 1.
+  ASSERT_EQ(report.rows.size(), 24U);
   for (const Row& row : report.rows) {
     const bool sgemm = row.measure == Measure::kSgemmRatio && !have_sgemm();
     const bool torch = row.baseline_name.starts_with("libtorch");
