@@ -147,8 +147,8 @@ bool Checker::check_sizes_of_name(const Field& field, const Config& defaults) {
   if (value == own) return true;
   if (model_->family == ModelFamily::kPinn) {
     refuse(field, fmt::format(" means nothing to the model {}, which has no "
-                              "attention: leave it out",
-                              model_->name));
+                              "attention: leave it at {}",
+                              model_->name, value_text(own)));
     return false;
   }
   refuse(field, fmt::format(" is {}, but the model {} has {}: leave it out",

@@ -473,7 +473,7 @@ TEST(ConfigAgreement, EquationsHeedWhatTheirModelsHave) {
   EXPECT_EQ(refusal("wave", {"model.name=pinn", "model.mlp=64"}), "");
   EXPECT_EQ(refusal("wave", {"model.name=pinn", "model.activation=x^3"}),
             "[config] --set: model.activation means nothing to the model pinn, "
-            "which has no attention: leave it out");
+            "which has no attention: leave it at \"softmax\"");
 }
 
 }  // namespace config_check_test
