@@ -49,35 +49,54 @@ function phrases(configs: Config[], wanted: [string, (value: string) => string][
 
 const imageTasks = ['fashion-mnist', 'mnist', 'cifar10', 'images', 'imagenet', 'tiny-imagenet'];
 
+// Equations have points in place of examples.
+function isEquation(configs: Config[]): boolean {
+  return ['pinnsformer', 'pinn'].includes(valueOf(configs, 'model.name') ?? '');
+}
+
 function modelText(configs: Config[], task: string): string {
   const isImage = imageTasks.includes(task.split(',')[0]);
   const family = (valueOf(configs, 'model.name') ?? '').split('-')[0];
   // Swin grows from stage to stage, and these know places in ways of their own.
   const grows = family === 'swin';
-  const ownPlaces = grows || family === 'xcit';
+  const equation = isEquation(configs);
+  const plain = family === 'pinn'; // a perceptron without heads
+  const ownPlaces = grows || family === 'xcit' || equation;
   return phrases(configs, [
     ['model.name', (value) => (['vit', 'gpt', 'classifier'].includes(value) ? '' : value)],
-    ['model.depth', (value) => `${value} ${value === '1' ? 'block' : 'blocks'}`],
-    ['model.dim', (value) => `width ${value}${grows ? ' in the first stage' : ''}`],
-    ['model.heads', (value) => (grows ? '' : `${value} ${value === '1' ? 'head' : 'heads'}`)],
-    ['model.mlp', (value) => (grows ? '' : `mlp ${value}`)],
+    [
+      'model.depth',
+      (value) => (plain ? `${value} layers` : `${value} ${value === '1' ? 'block' : 'blocks'}`),
+    ],
+    ['model.dim', (value) => (plain ? '' : `width ${value}${grows ? ' in the first stage' : ''}`)],
+    [
+      'model.heads',
+      (value) => (grows || plain ? '' : `${value} ${value === '1' ? 'head' : 'heads'}`),
+    ],
+    ['model.mlp', (value) => (grows ? '' : plain ? `width ${value}` : `mlp ${value}`)],
     ['model.patch', (value) => (isImage ? `patches of ${value} × ${value}` : '')],
-    ['task.context', (value) => (isImage ? '' : `context ${value}`)],
+    ['task.context', (value) => (isImage || equation ? '' : `context ${value}`)],
     ['model.positions', (value) => (ownPlaces ? '' : `${value} positions`)],
     ['model.qk_norm', (value) => (value === 'none' ? '' : `${value} norm of q and k`)],
   ]);
 }
 
 function trainingText(configs: Config[]): string {
+  // L-BFGS finds the length of its steps by itself.
+  const lbfgs = valueOf(configs, 'train.optimizer') === 'lbfgs';
+  const searches = lbfgs && valueOf(configs, 'train.adam_steps') === '0';
+  const ofAdam = (text: string): string => (searches ? '' : text);
   return phrases(configs, [
-    ['train.batch', (value) => `batches of ${value}`],
+    ['train.optimizer', () => (lbfgs ? 'L-BFGS' : '')],
+    ['train.adam_steps', (value) => (lbfgs && !searches ? `AdamW for the first ${value}` : '')],
+    ['train.batch', (value) => (isEquation(configs) ? '' : `batches of ${value}`)],
     ['train.accumulate', (value) => (value === '1' ? '' : `${value} batches a step`)],
-    ['train.lr', (value) => `learning rate ${value}`],
-    ['train.warmup', (value) => `warm-up ${value}`],
-    ['train.weight_decay', (value) => `weight decay ${value}`],
+    ['train.lr', (value) => ofAdam(`learning rate ${value}`)],
+    ['train.warmup', (value) => ofAdam(`warm-up ${value}`)],
+    ['train.weight_decay', (value) => ofAdam(`weight decay ${value}`)],
     [
       'train.clip',
-      (value) => (value === '0.0' || value === '0' ? 'no clipping' : `clipped at ${value}`),
+      (value) => ofAdam(value === '0.0' || value === '0' ? 'no clipping' : `clipped at ${value}`),
     ],
     ['train.autocast', (value) => (value === 'none' ? '' : value)],
   ]);
