@@ -45,7 +45,8 @@ def load_run(
 
     A run on images gives a ViT (distilled or not), Swin or XCiT of polyattn.models,
     whose `preprocess` normalises images as the run did; one on a text a Gpt, which
-    takes bytes; listops and imdb a SequenceClassifier. The logits are those of C++.
+    takes bytes; one on sequences, as listops, a SequenceClassifier. The logits are
+    those of C++.
     `model.run` says where it is from.
 
     >>> model = polyattn.load_run("runs/cubic")  # of fashion-mnist

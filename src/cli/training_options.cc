@@ -35,6 +35,7 @@ std::string quoted(const std::string& word) {
 void add_training_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--model", options.model,
                  "Of images: " + run::model_names(run::kImages) +
+                     "; of sequences: " + run::model_names(run::kSequences) +
                      "; of equations: " + run::model_names(run::kPhysics))
       ->type_name("NAME");
   app.add_option("--set", options.settings,

@@ -10,6 +10,7 @@
 #include "data/probes.h"
 #include "polyattn/nn/attention_base.h"
 #include "train/layer_maps.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::train {
 namespace {
@@ -79,7 +80,11 @@ std::string listops_token(std::int64_t token) {
 
 std::string token_text(const std::string& task, std::int64_t token) {
   if (task == "listops") return listops_token(token);
-  if (task == "imdb") return byte_text(token - 1);
+  const unsigned kind = run::find_task(task)->kind;
+  if ((kind & (run::kImdb | run::kPairs)) != 0) return byte_text(token - 1);
+  if ((kind & (run::kPixels | run::kPathfinder)) != 0) {
+    return std::to_string(token);
+  }
   const bool probe = task == "recall" || task == "copy";
   return probe ? data::probe_token(task, token) : byte_text(token);
 }
@@ -98,15 +103,19 @@ base::Json token_input(const Examples& examples, const std::string& task,
 }
 
 // The first rows of a batch. Of sequences, which differ in length, one, without
-// its padding.
+// its padding; of a pair its first, with itself: what a sequence attends to
+// does not depend on the other one.
 Batch first_rows(const Examples& examples, std::int64_t count) {
   Batch batch = examples.test_batch(0);
   if (batch.lengths.defined()) {
     batch = examples.test_batch(examples.test_batches() / 2);
-    count = 1;
-    batch.lengths = batch.lengths.narrow(0, 0, 1);
+    const std::int64_t towers = batch.inputs.size(0) / batch.targets.size(0);
+    batch.targets = batch.targets.narrow(0, 0, 1);
+    batch.lengths = batch.lengths.narrow(0, 0, 1).repeat({towers});
+    const auto length = batch.lengths[0].item<std::int64_t>();
     batch.inputs =
-        batch.inputs.narrow(1, 0, batch.lengths[0].item<std::int64_t>());
+        batch.inputs.narrow(0, 0, 1).narrow(1, 0, length).repeat({towers, 1});
+    return batch;
   }
   count = std::min(count, batch.inputs.size(0));
   batch.inputs = batch.inputs.narrow(0, 0, count);
@@ -176,7 +185,7 @@ base::Json attention_maps(Network& network, const Examples& examples,
   network.logits(batch);
   network.module().train(training);
 
-  const std::int64_t most = batch.inputs.size(0);
+  const std::int64_t most = batch.lengths.defined() ? 1 : batch.inputs.size(0);
   base::Json json = are_over_tokens(layers)
                         ? token_maps(layers, most, network.prefix())
                         : layer_maps(layers, most, config.model.patch);

@@ -16,10 +16,11 @@
 namespace polyattn::train {
 
 struct Batch {
-  // Images [B, C, H, W] f32, tokens [B, N] i64, or points [B, 2] f64.
+  // Images [B, C, H, W] f32, tokens [B, N] i64, of pairs [2 B, N], the two of a
+  // pair one after the other, or points [B, 2] f64.
   torch::Tensor inputs;
   torch::Tensor targets;  // classes [rows] i64, or exact values [B] f64
-  torch::Tensor lengths;  // [B] i64 of sequences; undefined otherwise
+  torch::Tensor lengths;  // of sequences, i64, of each row; undefined otherwise
   // mixup and cutmix: targets count `share`, others the rest. Undefined without
   // it.
   torch::Tensor others;

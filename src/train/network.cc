@@ -7,12 +7,14 @@
 
 #include "polyattn/models/classifier.h"
 #include "polyattn/models/gpt.h"
+#include "polyattn/models/lra.h"
 #include "polyattn/models/swin.h"
 #include "polyattn/models/vit.h"
 #include "polyattn/models/xcit.h"
 #include "train/physics_task.h"
 #include "train/random.h"
 #include "train/run/models.h"
+#include "train/run/tasks.h"
 
 namespace polyattn::train {
 namespace {
@@ -98,6 +100,11 @@ class SequenceNetwork : public Network {
       : model_(options), tokens_(tokens) {}
   torch::nn::Module& module() override { return *model_; }
   torch::Tensor logits(const Batch& batch) override {
+    const std::int64_t towers = model_->options.towers();
+    TORCH_CHECK(batch.inputs.size(0) == towers * batch.targets.size(0),
+                "[train] a batch has ", batch.inputs.size(0), " sequences for ",
+                batch.targets.size(0), " examples, but the model reads ",
+                towers, " for each");
     return model_->forward(batch.inputs, batch.lengths);
   }
   std::int64_t tokens() const override { return tokens_; }
@@ -161,19 +168,41 @@ std::unique_ptr<Network> xcit_network(const run::ModelConfig& model,
   return std::make_unique<XCiTNetwork>(options);
 }
 
-std::unique_ptr<Network> sequence_network(const run::ModelConfig& model,
+// How many tokens and positions the published models have, whatever the data.
+void take_published_tables(const TaskShape& shape, const std::string& task,
+                           models::SequenceClassifierOptions& options) {
+  const auto theirs = models::lra_options(
+      std::string(run::lra_task(run::find_task(task)->kind).name));
+  TORCH_CHECK(shape.vocabulary <= theirs.vocabulary(), "[train] ", task,
+              " has ", shape.vocabulary, " tokens, but lra-nystromformer ",
+              theirs.vocabulary());
+  TORCH_CHECK(shape.length <= theirs.context(), "[train] a sequence of ",
+              shape.length, " tokens is longer than the ", theirs.context(),
+              " positions that lra-nystromformer has of ", task);
+  options.vocabulary(theirs.vocabulary()).context(theirs.context());
+}
+
+std::unique_ptr<Network> sequence_network(const run::Config& config,
+                                          const run::ModelEntry& entry,
                                           const TaskShape& shape) {
+  const run::ModelConfig& model = config.model;
   models::SequenceClassifierOptions options(model.dim, model.depth,
                                             model.heads);
   options.vocabulary(shape.vocabulary)
       .context(shape.length)
       .classes(shape.classes)
+      .towers(shape.towers)
       .pooling(model.pooling)
+      .head(model.head)
+      .mask_zeros(model.mask_zeros)
       .positions(model.positions)
       .dropout(model.dropout)
       .drop_path(model.drop_path)
       .initialisation(model.initialisation)
       .qk_gain(model.qk_gain);
+  if (!entry.options.empty()) {
+    take_published_tables(shape, config.task.name, options);
+  }
   set_block(model, options.block());
   return std::make_unique<SequenceNetwork>(options, shape.length);
 }
@@ -222,7 +251,7 @@ std::unique_ptr<Network> make_network(const run::Config& config,
     case run::ModelFamily::kGpt:
       return text_network(config.model, shape);
     case run::ModelFamily::kClassifier:
-      return sequence_network(config.model, shape);
+      return sequence_network(config, *entry, shape);
     case run::ModelFamily::kPinnsformer:
     case run::ModelFamily::kPinn:
       return make_physics_network(config.model, shape.problem);

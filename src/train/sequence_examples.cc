@@ -11,9 +11,19 @@ namespace {
 
 constexpr std::int64_t kTestSequences = 64;
 
-std::int64_t length_of(const data::SequenceSet& set, std::int64_t i) {
+// Of sequence i, counted over the pairs.
+std::int64_t row_length(const data::SequenceSet& set, std::int64_t i) {
   const auto at = static_cast<std::size_t>(i);
   return set.begin[at + 1] - set.begin[at];
+}
+
+// Of the longer one of a pair.
+std::int64_t length_of(const data::SequenceSet& set, std::int64_t i) {
+  std::int64_t length = 0;
+  for (std::int64_t t = 0; t < set.towers; ++t) {
+    length = std::max(length, row_length(set, i * set.towers + t));
+  }
+  return length;
 }
 
 std::vector<std::int64_t> lengths_of(const data::SequenceSet& set,
@@ -25,27 +35,30 @@ std::vector<std::int64_t> lengths_of(const data::SequenceSet& set,
 
 Batch gather(const data::SequenceSet& set,
              std::span<const std::int64_t> chosen) {
-  const auto rows = static_cast<std::int64_t>(chosen.size());
+  const auto count = static_cast<std::int64_t>(chosen.size());
+  const std::int64_t rows = count * set.towers;
   std::int64_t longest = 1;
   for (const std::int64_t i : chosen) {
     longest = std::max(longest, length_of(set, i));
   }
   Batch batch;
-  batch.items = rows;
+  batch.items = count;
   batch.inputs = torch::empty({rows, longest}, torch::kLong);
-  batch.targets = torch::empty({rows}, torch::kLong);
+  batch.targets = torch::empty({count}, torch::kLong);
   batch.lengths = torch::empty({rows}, torch::kLong);
   auto* row = batch.inputs.data_ptr<std::int64_t>();
   auto* target = batch.targets.data_ptr<std::int64_t>();
   auto* length = batch.lengths.data_ptr<std::int64_t>();
   for (const std::int64_t i : chosen) {
-    const auto first =
-        set.tokens.begin() + set.begin[static_cast<std::size_t>(i)];
-    *length = length_of(set, i);
-    std::fill(std::copy(first, first + *length, row), row + longest, 0);
     *target++ = set.labels[static_cast<std::size_t>(i)];
-    ++length;
-    row += longest;
+    for (std::int64_t t = i * set.towers; t < (i + 1) * set.towers; ++t) {
+      const auto first =
+          set.tokens.begin() + set.begin[static_cast<std::size_t>(t)];
+      *length = row_length(set, t);
+      std::fill(std::copy(first, first + *length, row), row + longest, 0);
+      ++length;
+      row += longest;
+    }
   }
   return batch;
 }

@@ -1,4 +1,5 @@
-// Sequences of different lengths as batches, padded to the longest in each.
+// Sequences of different lengths, or pairs of them, as batches, padded to the
+// longest in each.
 #pragma once
 
 #include <memory>
@@ -22,7 +23,9 @@ class SequenceExamples : public Examples {
   std::int64_t test_count() const override {
     return static_cast<std::int64_t>(test_order_.size());
   }
-  const char* unit() const override { return "sequences"; }
+  const char* unit() const override {
+    return splits_.train.towers == 2 ? "pairs" : "sequences";
+  }
 
  private:
   std::shared_ptr<const void> owner_;

@@ -58,6 +58,23 @@ TaskData read_data(const run::TaskConfig& task) {
                                .test_count = task.test_count,
                                .path = task.path});
   }
+  if (task.name == "cifar10-pixels") {
+    return data::load_pixels({.name = "cifar10", .path = task.path});
+  }
+  if (task.name == "pathfinder") {
+    return data::load_pathfinder({.contour_length = task.contour_length,
+                                  .train_count = task.train_count,
+                                  .test_count = task.test_count});
+  }
+  if (task.name == "aan") {
+    return data::load_aan({.path = task.path, .max_length = task.context});
+  }
+  if (task.name == "sotu-pairs") {
+    return data::load_sotu_pairs({.path = task.path,
+                                  .length = task.context,
+                                  .train_count = task.train_count,
+                                  .test_count = task.test_count});
+  }
   const data::ImageSource source{
       .name = task.name, .path = task.path, .image_size = task.image_size};
   if (task.stream) return data::list_images(source);
@@ -77,10 +94,19 @@ TaskShape image_shape(const data::ImageSplits& images) {
 
 std::int64_t longest(const data::SequenceSet& set) {
   std::int64_t length = 1;
-  for (std::size_t i = 0; i < set.count(); ++i) {
+  for (std::size_t i = 0; i + 1 < set.begin.size(); ++i) {
     length = std::max(length, set.begin[i + 1] - set.begin[i]);
   }
   return length;
+}
+
+TaskShape sequence_shape(const data::SequenceSplits& sequences) {
+  return {.vocabulary = sequences.vocabulary,
+          .length =
+              std::max({longest(sequences.train), longest(sequences.validation),
+                        longest(sequences.test)}),
+          .classes = static_cast<std::int64_t>(sequences.class_names.size()),
+          .towers = sequences.train.towers};
 }
 
 void check_text(const data::TextSplits& text, const run::Config& config) {
@@ -182,12 +208,7 @@ TaskShape shape_of(const TaskData& data, const run::TaskConfig& task) {
                              .classes = probes.vocabulary};
           },
           [](const data::SequenceSplits& sequences) {
-            return TaskShape{.vocabulary = sequences.vocabulary,
-                             .length = std::max({longest(sequences.train),
-                                                 longest(sequences.validation),
-                                                 longest(sequences.test)}),
-                             .classes = static_cast<std::int64_t>(
-                                 sequences.class_names.size())};
+            return sequence_shape(sequences);
           }},
       data);
 }

@@ -52,7 +52,8 @@ struct TaskShape {
   std::int64_t vocabulary = 0;  // tokens
   std::int64_t length = 0;      // longest sequence of tokens
   std::int64_t classes = 0;
-  bool text = false;  // the next token is predicted
+  std::int64_t towers = 1;  // sequences of an example
+  bool text = false;        // the next token is predicted
   std::shared_ptr<const physics::Problem> problem = {};
 };
 

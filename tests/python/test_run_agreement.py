@@ -332,6 +332,35 @@ def test_sequences_of_different_lengths(tmp_path, settings):
     assert loss == pytest.approx(found["loss"], **LOSS)
 
 
+def test_pairs_of_sequences(tmp_path):
+    draw = torch.Generator().manual_seed(3)
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    def text():
+        length = int(torch.randint(1, 60, (1,), generator=draw))
+        return bytes(torch.randint(97, 123, (length,), generator=draw).tolist())
+
+    pairs = {}
+    for split in ("train", "test"):
+        pairs[split] = [(text(), text(), i % 2) for i in range(40)]
+        lines = [b"%d.0\ta\tb\t%s\t%s\n" % (label, a, b) for a, b, label in pairs[split]]
+        (folder / f"new_aan_pairs.{split}.tsv").write_bytes(b"".join(lines))
+    settings = {"task__context": 48, **model_keys(dim=16, depth=2)}
+    run = train(tmp_path / "run", "aan", folder, **settings)
+    model = randomise(run)
+    found = evaluate(run, "--best")
+    assert found["examples"] == 40
+    texts = [text for a, b, _ in pairs["test"] for text in (a, b)]
+    tokens = torch.zeros(80, 48, dtype=torch.long)
+    for row, text in zip(tokens, texts):
+        row[: len(text)] = torch.tensor(list(text[:48])) + 1
+    lengths = torch.tensor([min(len(text), 48) for text in texts])
+    labels = torch.tensor([label for _, _, label in pairs["test"]])
+    loss = loss_of(model, [tokens, lengths], labels)
+    assert loss == pytest.approx(found["loss"], **LOSS)
+
+
 def test_what_only_cpp_computes(tmp_path, grey):
     settings = model_keys(activation="x^3/sqrt(N)", norm_clamp="rescale")
     run = train(tmp_path / "run", "fashion-mnist", grey[0], **settings)

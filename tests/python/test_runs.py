@@ -333,6 +333,29 @@ class TestConfig:
         assert type(model) is SequenceClassifier and same(model, expected)
         assert model.context == (30 if positions == "learned" else 1024)
 
+    @pytest.mark.parametrize("head", ["linear", "mlp"])
+    @pytest.mark.parametrize("task, towers", [("pathfinder", 1), ("sotu-pairs", 2)])
+    def test_long_range_arena(self, run, task, towers, head):
+        choice = dict(pooling="padded", head=head, mask_zeros=True)
+        keys = dict(name="lra-nystromformer", positions="learned", layer_scale=0.0)
+        write_config(run, dict(name=task), dict(**keys, **choice))
+        expected = SequenceClassifier(
+            8,
+            2,
+            2,
+            activation=MODEL["activation"],
+            mlp=12,
+            vocabulary=512,
+            context=24,
+            towers=towers,
+            **choice,
+        )
+        write_best(run, expected.state_dict())
+        model = polyattn.load_run(run, best=True)
+        assert type(model) is SequenceClassifier and same(model, expected)
+        tokens = torch.randint(1, 512, (4, 9))
+        assert torch.equal(model(tokens), expected.eval()(tokens))
+
     def test_python_without_toml(self, run, monkeypatch):
         def refuse(name, *arguments):
             if name in ("tomllib", "tomli"):

@@ -109,6 +109,16 @@ TEST(AttentionMaps, OfSequencesHaveNoPadding) {
             json.at("rows").get<std::size_t>());
 }
 
+// What they have of a pair's first sequence has no padding either.
+TEST(AttentionMaps, OfPairsAreOfOneSequence) {
+  const base::Json json = maps_of(testing::pair_config(), testing::pair_data());
+  ASSERT_EQ(json.at("inputs").size(), 1U);
+  const base::Json& tokens = json.at("inputs")[0].at("tokens");
+  EXPECT_EQ(tokens.size(), json.at("rows").get<std::size_t>());
+  EXPECT_EQ(tokens.size(), json.at("columns").get<std::size_t>());
+  for (const base::Json& map : json.at("maps")) EXPECT_EQ(map.at("input"), 0);
+}
+
 TEST(AttentionMaps, LongSequencesShowFewerLayersAndHeads) {
   run::Config config = testing::text_config();
   config.task.context = 200;  // 40,000 bytes a matrix: two fit

@@ -6,6 +6,7 @@
 
 #include "data/hold_out.h"
 #include "train/mixup.h"
+#include "train/network.h"
 #include "train/prefetch.h"
 #include "train/small_tasks.h"
 
@@ -245,6 +246,88 @@ TEST(SequenceExamples, ArePaddedWithZerosToTheLongest) {
     count += examples->test_batch(i).items;
   }
   EXPECT_EQ(count, 33);
+}
+
+TEST(SequenceExamples, KeepPairsTogether) {
+  const auto data = testing::pair_data();
+  const auto examples = make_examples(data, testing::pair_config());
+  EXPECT_STREQ(examples->unit(), "pairs");
+  EXPECT_EQ(examples->batches_per_epoch(), 8);
+  const auto check = [](const Batch& batch) {
+    ASSERT_EQ(batch.inputs.size(0), 2 * batch.items);
+    ASSERT_EQ(batch.targets.numel(), batch.items);
+    EXPECT_EQ(batch.inputs.size(1), batch.lengths.max().item<std::int64_t>());
+    EXPECT_TRUE(torch::equal(batch.inputs.ne(0).sum(1), batch.lengths));
+    const torch::Tensor high = batch.inputs.select(1, 0).gt(3).view({-1, 2});
+    EXPECT_TRUE(torch::equal(high.select(1, 0).eq(high.select(1, 1)),
+                             batch.targets.eq(1)));
+  };
+  for (std::int64_t i = 0; i < examples->batches_per_epoch(); ++i) {
+    check(examples->train_batch(i));
+  }
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < examples->test_batches(); ++i) {
+    check(examples->test_batch(i));
+    count += examples->test_batch(i).items;
+  }
+  EXPECT_EQ(count, 33);
+  EXPECT_EQ(shape_of(*data, testing::pair_config().task).towers, 2);
+}
+
+// The model of the one, the batches of the other.
+TEST(SequenceExamples, OfPairsNeedAModelThatReadsPairs) {
+  const auto refusal = [](const run::Config& of_model, const auto& model_data,
+                          const run::Config& of_data, const auto& data) {
+    const auto network =
+        make_network(of_model, shape_of(*model_data, of_model.task));
+    const Batch batch = make_examples(data, of_data)->train_batch(0);
+    try {
+      network->logits(batch);
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace());
+    }
+    return std::string();
+  };
+  const auto one = testing::sequence_config(), two = testing::pair_config();
+  const auto sequences = testing::sequence_data(), pairs = testing::pair_data();
+  EXPECT_EQ(refusal(two, pairs, two, pairs), "");
+  EXPECT_EQ(refusal(one, sequences, two, pairs),
+            "[train] a batch has 16 sequences for 8 examples, but the model "
+            "reads 1 for each");
+  EXPECT_EQ(refusal(two, pairs, one, sequences),
+            "[train] a batch has 8 sequences for 8 examples, but the model "
+            "reads 2 for each");
+}
+
+// The tables of the published models have as many rows for any data.
+TEST(SequenceNetwork, OfNystromformerHasItsSizes) {
+  const std::pair<const char*, std::int64_t> counts[] = {
+      {"listops", 209802},
+      {"imdb", 370562},
+      {"sotu-pairs", 395138},
+      {"pathfinder", 173954}};
+  for (const auto& [task, count] : counts) {
+    const auto config = run::default_config(task, "lra-nystromformer");
+    TaskShape shape{.vocabulary = 11, .length = 20, .classes = 2};
+    if (config.task.name == "listops") shape.classes = 10;
+    if (config.task.name == "sotu-pairs") shape.towers = 2;
+    const auto network = make_network(config, shape);
+    EXPECT_EQ(parameter_count(network->module()), count) << task;
+  }
+  const auto config = run::default_config("pathfinder", "lra-nystromformer");
+  const auto refusal = [&](const TaskShape& shape) {
+    try {
+      make_network(config, shape);
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal({.vocabulary = 9, .length = 1025, .classes = 2}),
+            "[train] a sequence of 1025 tokens is longer than the 1024 "
+            "positions that lra-nystromformer has of pathfinder");
+  EXPECT_EQ(refusal({.vocabulary = 513, .length = 8, .classes = 2}),
+            "[train] pathfinder has 513 tokens, but lra-nystromformer 512");
 }
 
 Batch numbered(std::int64_t index) {

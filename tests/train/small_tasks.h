@@ -99,6 +99,46 @@ inline std::shared_ptr<const TaskData> sequence_data() {
                            .class_names = {"low", "high"}});
 }
 
+// Pairs of sequences of low or high tokens: are both of one kind? Their lengths
+// differ.
+inline std::shared_ptr<const TaskData> pair_data() {
+  Random random(6, Stream::kOrder, 0);
+  const auto make = [&](std::int64_t count) {
+    data::SequenceSet set;
+    set.towers = 2;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t kinds[] = {random.below(2), random.below(2)};
+      for (const std::int64_t kind : kinds) {
+        const std::int64_t length = 2 + random.below(9);
+        for (std::int64_t j = 0; j < length; ++j) {
+          set.tokens.push_back(
+              static_cast<std::uint8_t>(1 + 3 * kind + random.below(3)));
+        }
+        set.begin.push_back(static_cast<std::int64_t>(set.tokens.size()));
+      }
+      set.labels.push_back(kinds[0] == kinds[1] ? 1 : 0);
+    }
+    return set;
+  };
+  return std::make_shared<const TaskData>(
+      data::SequenceSplits{.train = make(70),
+                           .test = make(33),
+                           .vocabulary = 8,
+                           .class_names = {"two kinds", "one kind"}});
+}
+
+inline run::Config pair_config() {
+  run::Config config = run::default_config("sotu-pairs");
+  config.model.dim = 16;
+  config.model.heads = 2;
+  config.model.mlp = 32;
+  config.train.threads = 2;
+  config.train.batch = 8;
+  config.train.steps = 10;
+  config.record.evaluate = 5;
+  return config;
+}
+
 inline run::Config sequence_config() {
   run::Config config = run::default_config("listops");
   config.model.dim = 16;

@@ -20,7 +20,8 @@ std::vector<StartCase> start_cases() {
   std::vector<StartCase> cases = {
       {testing::image_config(), testing::image_data()},
       {testing::text_config(), testing::text_data()},
-      {testing::sequence_config(), testing::sequence_data()}};
+      {testing::sequence_config(), testing::sequence_data()},
+      {testing::pair_config(), testing::pair_data()}};
   for (StartCase& c : cases) {
     c.config.model.activation = "x^3/sqrt(N)";
     c.config.model.initialisation = "xavier";

@@ -117,6 +117,16 @@ std::vector<Interrupted> interrupted_cases() {
   text.record.checkpoint = 3;
   run::Config sequences = testing::sequence_config();
   sequences.model.attention_dropout = 0.1;
+  run::Config pairs = testing::pair_config();
+  pairs.model.activation = "x^2/sqrt(N)";
+  run::Config published = pairs;
+  published.model.pooling = "padded";
+  published.model.head = "mlp";
+  published.model.mask_zeros = true;
+  published.model.attention_dropout = 0.1;
+  published.model.attention = "nystrom";
+  published.model.landmarks = 2;
+  published.model.landmark_conv = 3;
   run::Config parts = text;
   parts.model.activation = "x^2/sqrt(N)";
   parts.model.output_norm = "rms";
@@ -139,7 +149,9 @@ std::vector<Interrupted> interrupted_cases() {
       // takes thousands of steps.
       {"probe with decay and a window", probe, load_task_data(probe.task), 0.9},
       {"text with all parts", parts, testing::text_data()},
-      {"sequences", sequences, testing::sequence_data()}};
+      {"sequences", sequences, testing::sequence_data()},
+      {"pairs", pairs, testing::pair_data(), 0.9},
+      {"pairs as published", published, testing::pair_data(), 0.9}};
 }
 
 // Stopped after every single step, each time by another trainer.

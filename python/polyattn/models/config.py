@@ -20,9 +20,16 @@ from .vit import ViT
 
 IMAGES = ("fashion-mnist", "mnist", "cifar10", "images", "imagenet", "tiny-imagenet")
 TEXTS = ("sotu", "brown", "text")
-SEQUENCES = ("listops", "imdb")
+SEQUENCES = (
+    "listops",
+    "imdb",
+    "cifar10-pixels",
+    "pathfinder",
+    "aan",
+    "sotu-pairs",
+)
 # Of model.name, up to its first hyphen.
-_FAMILIES = ("vit", "deit", "swin", "xcit", "gpt", "classifier")
+_FAMILIES = ("vit", "deit", "swin", "xcit", "gpt", "classifier", "lra")
 
 _Section = Mapping[str, Any]
 _Tensors = Mapping[str, Tensor]
@@ -73,6 +80,8 @@ _YOUNG: Dict[str, Any] = {
     "landmark_conv": 35,
     "landmark_inverse": "iterative",
     "landmark_scaling": "matrix",
+    "head": "linear",
+    "mask_zeros": False,
 }
 # How training begins, and what is retired: nothing to a model that is trained.
 _BEGINNING = (
@@ -171,9 +180,19 @@ def _classifier(
         classes=_size(weights, "head.weight", 0),
         positions=model["positions"],
         pooling=model["pooling"],
+        mask_zeros=model["mask_zeros"],
+        head=model["head"],
+        towers=_towers(model["head"], weights),
         nystrom=_nystrom(model),
         **options,
     )
+
+
+def _towers(head: str, weights: _Tensors) -> int:
+    """Of two sequences the head reads four vectors."""
+    first = "head_hidden" if head == "mlp" else "head"
+    dim = _size(weights, "tokens.weight", 1)
+    return 2 if _size(weights, f"{first}.weight", 1) == 4 * dim else 1
 
 
 def _nystrom(model: _Section) -> Optional[Dict[str, Any]]:

@@ -41,7 +41,8 @@ struct TaskConfig {
   std::string interpolation = "bilinear";
   // What the tokens of a text are (train/run/tokenizer.h).
   std::string tokenizer = "bytes";
-  // Tokens in a training example of a text; the longest review of imdb.
+  // Tokens in a training example of a text; the longest review of imdb and text
+  // of aan; a passage of sotu-pairs.
   std::int64_t context = 256;
   // ListOps.
   std::int64_t min_length = 16;
@@ -49,7 +50,9 @@ struct TaskConfig {
   // Probes: tokens of an example, and keys with values in it (recall).
   std::int64_t length = 64;
   std::int64_t pairs = 8;
-  // ListOps and probes.
+  // Paddles of a path of Pathfinder.
+  std::int64_t contour_length = 14;
+  // What is generated or drawn: ListOps, Pathfinder, pairs of passages, probes.
   std::int64_t train_count = 96000;
   std::int64_t test_count = 2000;
   // Differential equations: points of the grids along each coordinate; 0: those
@@ -77,6 +80,8 @@ struct ModelConfig {
   std::int64_t mlp = 256;     // hidden width
   std::int64_t patch = 4;     // images
   std::string pooling = "class";
+  std::string head = "linear";  // or mlp: two layers
+  bool mask_zeros = false;      // token 0 is padding wherever it stands
   std::string positions = "learned";
   std::string norm = "layer";
   std::string qk_norm = "none";
@@ -183,8 +188,8 @@ struct Config {
 };
 
 // fashion-mnist, mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown,
-// text, listops, imdb, recall, copy, convection, reaction, wave, heat, poisson,
-// problem.
+// text, listops, imdb, cifar10-pixels, pathfinder, aan, sotu-pairs, recall,
+// copy, convection, reaction, wave, heat, poisson, problem.
 const std::vector<std::string>& task_names();
 
 // Of the task with this model; empty: with its own. Throws ConfigError with the

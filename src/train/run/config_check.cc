@@ -55,6 +55,7 @@ class Checker {
   void check_augmentation();
   void check_norm_clamp();
   void check_tokenizer();
+  void check_sequences();
   void check_window();
   void check_decay();
   void check_distillation();
@@ -319,20 +320,36 @@ void Checker::check_tokenizer() {
   }
 }
 
+void Checker::check_sequences() {
+  const ModelConfig& m = config_.model;
+  if (task_->kind == kImages && m.pooling == "padded") {
+    refuse("model", "pooling", " is padded, which is for sequences: take mean");
+  }
+  if ((task_->kind & kSequences) == 0) return;
+  if (m.pooling == "padded" && m.positions != "learned") {
+    refuse("model", "pooling",
+           " is padded, but model.positions is {}: learned ones say how long a "
+           "padded sequence is",
+           m.positions);
+  }
+  const auto longest = longest_example(config_.task);
+  if (model_->options.empty() || !longest) return;
+  const std::int64_t positions = lra_task(task_->kind).positions;
+  if (longest->tokens > positions) {
+    refuse("model", "name",
+           " is {}, which has {} positions of {}, but {} is {}", m.name,
+           positions, task_->name, longest->of, longest->tokens);
+  }
+}
+
 void Checker::check_window() {
   const ModelConfig& m = config_.model;
   if (m.window == 0) return;
-  const bool expressions = task_->kind == kListOps;
-  const bool probe = (task_->kind & kProbes) != 0;
-  const std::int64_t tokens =
-      expressions ? config_.task.max_length : example_length(config_.task);
-  if (m.window > tokens) {
+  const auto longest = longest_example(config_.task);
+  if (longest && m.window > longest->tokens) {
     refuse("model", "window",
-           " {} is longer than the text, task.{} {}: leave it out", m.window,
-           expressions ? "max_length"
-           : probe     ? "length"
-                       : "context",
-           tokens);
+           " {} is longer than the text, {} {}: leave it out", m.window,
+           longest->of, longest->tokens);
   }
   if (m.norm_clamp != "none") {
     refuse("model", "norm_clamp", " is {}, but model.window is {}",
@@ -472,6 +489,7 @@ std::vector<BadValue> Checker::run() {
     }
   }
   check_tokenizer();
+  check_sequences();
   check_window();
   check_lengths();
   check_physics();

@@ -122,6 +122,27 @@ void imdb(Config& config) {
   config.record.evaluate = 250;
 }
 
+void pixels(Config& config) {
+  sequences(config);
+  config.train.steps = 1500;
+  config.record.evaluate = 500;
+}
+
+void pathfinder(Config& config) {
+  sequences(config);
+  config.task.train_count = 40000;
+  config.train.steps = 3000;
+  config.record.evaluate = 500;
+}
+
+void pairs(Config& config) {
+  sequences(config);
+  config.task.context = 1024;
+  config.task.train_count = 20000;
+  config.train.steps = 1500;
+  config.record.evaluate = 250;
+}
+
 void probes(Config& config) {
   config.task.length = 64;
   config.task.train_count = 100000;
@@ -168,6 +189,30 @@ std::int64_t example_length(const TaskConfig& task) {
   return probe ? task.length : task.context;
 }
 
+std::optional<LongestExample> longest_example(const TaskConfig& task) {
+  const TaskEntry* const entry = find_task(task.name);
+  constexpr std::int64_t kImage = 32 * 32;
+  switch (entry == nullptr ? 0 : entry->kind) {
+    case kListOps:
+      return LongestExample{"task.max_length", task.max_length};
+    case kRecall:
+    case kCopy:
+      return LongestExample{"task.length", task.length};
+    case kTexts:
+    case kImdb:
+    case kAan:
+    case kSotuPairs:
+      return LongestExample{"task.context", task.context};
+    case kPathfinder:
+      return LongestExample{entry->name, kImage};
+    case kPixels:
+      if (!task.path.empty()) return std::nullopt;
+      return LongestExample{entry->name, kImage};
+    default:
+      return std::nullopt;
+  }
+}
+
 const std::vector<std::string>& task_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -196,6 +241,12 @@ Config default_config(std::string_view task, std::string_view model) {
     imdb(config);
   } else if (entry->kind == kPhysics) {
     physics(config);
+  } else if (entry->kind == kPixels) {
+    pixels(config);
+  } else if (entry->kind == kPathfinder) {
+    pathfinder(config);
+  } else if ((entry->kind & kPairs) != 0) {
+    pairs(config);
   } else if (entry->name == "imagenet") {
     imagenet(config);
   } else if (entry->name == "tiny-imagenet") {

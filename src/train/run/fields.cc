@@ -36,6 +36,9 @@ constexpr Range kSize = from_to(1, 65536);
 constexpr Range kCount = from_to(1, 1e9);
 constexpr Range kCountOrNone = from_to(0, 1e9);
 
+// Tasks that make as many examples as they are told.
+constexpr unsigned kMade = kListOps | kPathfinder | kSotuPairs | kProbes;
+
 using Words = std::string_view;
 constexpr auto kTaskNames = [] {
   std::array<Words, kTasks.size()> names;
@@ -43,7 +46,8 @@ constexpr auto kTaskNames = [] {
                  [](const TaskEntry& task) { return task.name; });
   return names;
 }();
-constexpr std::array<Words, 2> kPoolings = {"class", "mean"};
+constexpr std::array<Words, 3> kPoolings = {"class", "mean", "padded"};
+constexpr std::array<Words, 2> kHeads = {"linear", "mlp"};
 constexpr std::array<Words, 2> kPositions = {"learned", "rotary"};
 constexpr std::array<Words, 2> kNorms = {"layer", "rms"};
 constexpr std::array<Words, 3> kQkNorms = {"none", "layer", "rms"};
@@ -91,8 +95,8 @@ constexpr Field kFields[] = {
      "tokens of a text: bytes; bpe:N or unigram:N, pieces learned from it; "
      "or a FILE.model of sentencepiece", {}, {}, kTexts},
     {"task", "context", kTask<&TaskConfig::context>,
-     "tokens of an example; longer reviews are cut",
-     from_to(1, 1 << 20), {}, kTexts | kImdb},
+     "tokens of an example; longer reviews and papers are cut",
+     from_to(1, 1 << 20), {}, kTexts | kImdb | kPairs},
     {"task", "min_length", kTask<&TaskConfig::min_length>,
      "shortest expression, in tokens", kSize, {}, kListOps},
     {"task", "max_length", kTask<&TaskConfig::max_length>,
@@ -101,10 +105,13 @@ constexpr Field kFields[] = {
      "tokens of an example, an even number", from_to(2, 65536), {}, kProbes},
     {"task", "pairs", kTask<&TaskConfig::pairs>,
      "keys with values to remember", from_to(1, 64), {}, kRecall},
+    {"task", "contour_length", kTask<&TaskConfig::contour_length>,
+     "paddles of a path; 14 and 9 are the published sets",
+     from_to(3, 14), {}, kPathfinder},
     {"task", "train_count", kTask<&TaskConfig::train_count>,
-     "examples to train on", from_to(1, 1e8), {}, kListOps | kProbes},
+     "examples to train on", from_to(1, 1e8), {}, kMade},
     {"task", "test_count", kTask<&TaskConfig::test_count>,
-     "examples to test on", from_to(1, 1e8), {}, kListOps | kProbes},
+     "examples to test on", from_to(1, 1e8), {}, kMade},
     {"task", "points", kTask<&TaskConfig::points>,
      "points of the grid along each coordinate; 0: those of the problem",
      from_to(0, 512), {}, kPhysics},
@@ -144,8 +151,14 @@ constexpr Field kFields[] = {
     {"model", "patch", kModel<&ModelConfig::patch>,
      "side of a patch, in pixels", from_to(1, 4096), {}, kImages},
     {"model", "pooling", kModel<&ModelConfig::pooling>,
-     "what the head reads: the class token or the mean of all rows",
+     "what the head reads: the class token, the mean of all rows, or their sum "
+     "over the longest length",
      {}, kPoolings, kImages | kSequences},
+    {"model", "head", kModel<&ModelConfig::head>,
+     "what gives the classes: one layer, or two with relu between",
+     {}, kHeads, kSequences},
+    {"model", "mask_zeros", kModel<&ModelConfig::mask_zeros>,
+     "token 0 is padding wherever it stands", {}, {}, kSequences},
     {"model", "positions", kModel<&ModelConfig::positions>,
      "how rows know their place", {}, kPositions, kLanguage | kSequences},
     {"model", "norm", kModel<&ModelConfig::norm>,

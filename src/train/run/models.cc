@@ -33,6 +33,12 @@ constexpr ModelSizes swin(std::int64_t dim, std::int64_t depth,
   return {dim, depth, heads, 4 * dim, patch, 0, window * patch};
 }
 
+// The layers of Nystromformer's models for Long Range Arena.
+constexpr ModelSizes lra(std::int64_t depth) {
+  constexpr std::int64_t kPatch = 4;  // the default: it means nothing here
+  return {64, depth, 2, 128, kPatch};
+}
+
 // XCiT has one head, which learns from labels and teacher alike.
 constexpr ModelEntry kModels[] = {
     {"vit", kViT, kImages},
@@ -40,6 +46,10 @@ constexpr ModelEntry kModels[] = {
     {"classifier", kClassifier, kSequences},
     {"pinnsformer", kPinnsformer, kPhysics},
     {"pinn", kPinn, kPhysics},
+    {"lra", kClassifier, kSequences, false, lra(2)},
+    {"lra-small", kClassifier, kSequences, false, lra(4)},
+    {"lra-nystromformer", kClassifier, kSequences, false, lra(2),
+     "nystromformer"},
     {"vit-distilled", kViT, kImages, true},
     {"vit-tiny28", kViT, kImages, false, kTiny28},
     {"vit-tiny32", kViT, kImages, false, kTiny32},
@@ -113,6 +123,18 @@ constexpr std::array<std::string_view, 9> kOpenKeys = {
 constexpr std::array<std::string_view, 4> kPinnKeys = {"name", "depth", "mlp",
                                                        "initialisation"};
 
+// What Nystromformer's models have of their own.
+constexpr std::array<std::string_view, 4> kPublishedKeys = {
+    "pooling", "head", "mask_zeros", "positions"};
+
+void take_published(ModelConfig& config) {
+  config.pooling = "padded";
+  config.head = "mlp";
+  config.mask_zeros = true;
+  config.positions = "learned";
+  config.dropout = config.attention_dropout = 0.1;
+}
+
 template <typename Keys>
 bool is_one_of(std::string_view key, const Keys& keys) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
@@ -143,6 +165,9 @@ bool heeds(const ModelEntry& model, std::string_view key) {
   }
   if (model.family == kPinn) return is_one_of(key, kPinnKeys);
   if (model.is_named_size() && is_one_of(key, kSizeKeys)) return false;
+  if (model.family == kClassifier && !model.options.empty()) {
+    return !is_one_of(key, kPublishedKeys);
+  }
   // Two heads read rows of their own.
   return !(model.distilled && key == "pooling");
 }
@@ -153,7 +178,10 @@ void apply_model(const ModelEntry& model, ModelConfig& config) {
     config.depth = 4;
     config.mlp = 512;
   }
-  if (model.distilled || model.is_named_size()) {
+  if (model.family == kClassifier && !model.options.empty()) {
+    take_published(config);
+  } else if (model.family != kClassifier &&
+             (model.distilled || model.is_named_size())) {
     config.pooling = model.family == kSwin ? "mean" : "class";
   }
   if (!model.is_named_size()) return;
@@ -163,6 +191,21 @@ void apply_model(const ModelEntry& model, ModelConfig& config) {
   config.mlp = model.sizes.mlp;
   config.patch = model.sizes.patch;
   config.layer_scale = model.sizes.layer_scale;
+}
+
+LraTask lra_task(unsigned kind) {
+  switch (kind) {
+    case kListOps:
+      return {"listops", 2048};
+    case kImdb:
+      return {"text", 4096};
+    case kPixels:
+      return {"image", 1024};
+    case kPathfinder:
+      return {"pathfinder", 1024};
+    default:
+      return {"retrieval", 4096};
+  }
 }
 
 std::string model_names(unsigned tasks) {

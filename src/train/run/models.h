@@ -38,8 +38,8 @@ struct ModelEntry {
   bool distilled = false;
   // Of width 0: those of the config.
   ModelSizes sizes = {};
-  // What swin_options() and xcit_options() call it. ViT needs no more than its
-  // sizes.
+  // What swin_options() and xcit_options() call it, and "nystromformer" of its
+  // models for Long Range Arena. Others need no more than their sizes.
   std::string_view options = {};
 
   bool is_named_size() const { return sizes.dim > 0; }
@@ -56,6 +56,16 @@ const ModelEntry* default_model(unsigned kind);
 // Whether a value of the section [model] can be chosen. The others are what the
 // model has, and no other value is taken.
 bool heeds(const ModelEntry& model, std::string_view key);
+
+// What the published models of Long Range Arena call a task, and how many
+// positions theirs has.
+struct LraTask {
+  std::string_view name;
+  std::int64_t positions = 0;
+};
+
+// Of a kind of tasks of sequences.
+LraTask lra_task(unsigned kind);
 
 // Puts the name, and what it decides, into the config.
 void apply_model(const ModelEntry& model, ModelConfig& config);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 #include "train/run/tasks.h"
 
@@ -20,20 +19,6 @@ constexpr std::string_view kOfAllKeys[] = {
 bool is_of_all_keys(std::string_view key) {
   return std::find(std::begin(kOfAllKeys), std::end(kOfAllKeys), key) !=
          std::end(kOfAllKeys);
-}
-
-// The key that says how long a sequence may be, and its value.
-struct Longest {
-  const char* key;
-  std::int64_t tokens;
-};
-
-std::optional<Longest> longest_of(const Config& config) {
-  const TaskEntry* const task = find_task(config.task.name);
-  if (task->kind == kListOps)
-    return Longest{"task.max_length", config.task.max_length};
-  if (task->kind == kImdb) return Longest{"task.context", config.task.context};
-  return std::nullopt;
 }
 
 }  // namespace
@@ -61,11 +46,11 @@ std::vector<BadValue> nystrom_problems(const Config& config) {
     refuse(*find_field("model", "landmark_conv"),
            fmt::format(" {} is neither 0 nor odd", model.landmark_conv));
   }
-  const auto longest = longest_of(config);
+  const auto longest = longest_example(config.task);
   if (longest && model.landmarks > longest->tokens) {
     refuse(*find_field("model", "landmarks"),
            fmt::format(" {} are more than the {} tokens of {}", model.landmarks,
-                       longest->tokens, longest->key));
+                       longest->tokens, longest->of));
   }
   return bad;
 }

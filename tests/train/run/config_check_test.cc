@@ -67,7 +67,8 @@ TEST(ConfigRanges, AreHeld) {
                  "model.norm is \"layr\", must be one of layer, rms; did you "
                  "mean layer?"},
       OutOfRange{"model.pooling=max",
-                 "model.pooling is \"max\", must be one of class, mean"},
+                 "model.pooling is \"max\", must be one of class, mean, "
+                 "padded"},
       OutOfRange{"model.qk_norm=batch",
                  "model.qk_norm is \"batch\", must be one of none, layer, "
                  "rms"},
@@ -147,7 +148,8 @@ TEST(ConfigAgreement, NormClamp) {
   EXPECT_EQ(refusal("sotu", {"model.norm_clamp=rescale"}),
             "[config] --set: model.norm_clamp means nothing to the task sotu "
             "(only to fashion-mnist, mnist, cifar10, images, imagenet, "
-            "tiny-imagenet, listops, imdb): leave it out");
+            "tiny-imagenet, listops, imdb, cifar10-pixels, pathfinder, aan, "
+            "sotu-pairs): leave it out");
   EXPECT_EQ(
       refusal("listops", {"model.norm_clamp=penalty", "model.norm_factor=0.3",
                           "train.norm_penalty=1"}),
@@ -171,6 +173,17 @@ TEST(ConfigAgreement, Nystrom) {
   EXPECT_EQ(refusal("imdb", {nystrom, "task.context=63"}),
             "[config] defaults: model.landmarks 64 are more than the 63 tokens "
             "of task.context");
+  EXPECT_EQ(refusal("pathfinder", {nystrom, "model.landmarks=1024"}), "");
+  EXPECT_EQ(refusal("pathfinder", {nystrom, "model.landmarks=1025"}),
+            "[config] --set: model.landmarks 1025 are more than the 1024 "
+            "tokens of pathfinder");
+  EXPECT_EQ(refusal("sotu-pairs", {nystrom, "task.context=63"}),
+            "[config] defaults: model.landmarks 64 are more than the 63 tokens "
+            "of task.context");
+  // How many pixels images of one's own have, they alone can tell.
+  EXPECT_EQ(refusal("cifar10-pixels",
+                    {nystrom, "model.landmarks=1025", "task.path=mine"}),
+            "");
   EXPECT_EQ(refusal("imdb", {nystrom, "model.landmark_conv=4"}),
             "[config] --set: model.landmark_conv 4 is neither 0 nor odd");
   EXPECT_EQ(refusal("imdb", {nystrom, "model.positions=rotary"}),
@@ -186,7 +199,8 @@ TEST(ConfigAgreement, Nystrom) {
             "full, nystrom");
   EXPECT_EQ(refusal("sotu", {nystrom}),
             "[config] --set: model.attention means nothing to the task sotu "
-            "(only to listops, imdb): leave it out");
+            "(only to listops, imdb, cifar10-pixels, pathfinder, aan, "
+            "sotu-pairs): leave it out");
 }
 
 TEST(ConfigAgreement, DimAndHeads) {
@@ -361,6 +375,40 @@ TEST(ConfigAgreement, Lengths) {
             "[config] --set: task.min_length 300 is above task.max_length 256");
 }
 
+TEST(ConfigAgreement, LongRangeArena) {
+  EXPECT_EQ(refusal("pathfinder", {"task.contour_length=9"}), "");
+  EXPECT_EQ(refusal("pathfinder", {"task.contour_length=15"}),
+            "[config] --set: task.contour_length is 15, must be from 3 to 14");
+  EXPECT_EQ(refusal("sotu-pairs", {"task.contour_length=9"}),
+            "[config] --set: task.contour_length means nothing to the task "
+            "sotu-pairs (only to pathfinder): leave it out");
+  EXPECT_EQ(refusal("aan", {"task.train_count=9"}),
+            "[config] --set: task.train_count means nothing to the task aan "
+            "(only to listops, pathfinder, sotu-pairs, recall, copy): leave it "
+            "out");
+  EXPECT_EQ(refusal("cifar10-pixels", {"model.patch=2"}),
+            "[config] --set: model.patch means nothing to the task "
+            "cifar10-pixels (only to fashion-mnist, mnist, cifar10, images, "
+            "imagenet, tiny-imagenet): leave it out");
+  EXPECT_EQ(refusal("cifar10-pixels", {"model.window=1025"}),
+            "[config] --set: model.window 1025 is longer than the text, "
+            "cifar10-pixels 1024: leave it out");
+}
+
+TEST(ConfigAgreement, HeadsAndPoolingOfSequences) {
+  EXPECT_EQ(refusal("imdb", {"model.pooling=padded", "model.head=mlp",
+                             "model.mask_zeros=true"}),
+            "");
+  EXPECT_EQ(refusal("imdb", {"model.pooling=padded", "model.positions=rotary"}),
+            "[config] --set: model.pooling is padded, but model.positions is "
+            "rotary: learned ones say how long a padded sequence is");
+  EXPECT_EQ(refusal("mnist", {"model.pooling=padded"}),
+            "[config] --set: model.pooling is padded, which is for sequences: "
+            "take mean");
+  EXPECT_NE(refusal("mnist", {"model.head=mlp"}), "");
+  EXPECT_NE(refusal("sotu", {"model.mask_zeros=true"}), "");
+}
+
 TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
   EXPECT_EQ(
       refusal("sotu", {"augment.flip=true"}),
@@ -369,11 +417,11 @@ TEST(ConfigAgreement, KeysThatTheTaskIgnores) {
       "leave it out");
   EXPECT_EQ(refusal("mnist", {"task.context=100"}),
             "[config] --set: task.context means nothing to the task mnist "
-            "(only to sotu, brown, text, imdb): leave it out");
-  EXPECT_EQ(
-      refusal("cifar10", {"model.positions=rotary"}),
-      "[config] --set: model.positions means nothing to the task cifar10 "
-      "(only to sotu, brown, text, listops, imdb, recall, copy): leave it out");
+            "(only to sotu, brown, text, imdb, aan, sotu-pairs): leave it out");
+  EXPECT_EQ(refusal("cifar10", {"model.positions=rotary"}),
+            "[config] --set: model.positions means nothing to the task cifar10 "
+            "(only to sotu, brown, text, listops, imdb, cifar10-pixels, "
+            "pathfinder, aan, sotu-pairs, recall, copy): leave it out");
   // With its default it may stand there, as in the config.toml of a run.
   EXPECT_EQ(refusal("sotu", {"augment.flip=false"}), "");
 }
@@ -425,8 +473,9 @@ TEST(ConfigCheck, NamesTheKeyWithoutASource) {
       test::message_of<ConfigError>([&] { check_config(config); }),
       "[config] task.name is \"cifar\", must be one of fashion-mnist, "
       "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, brown, text, "
-      "listops, imdb, recall, copy, convection, reaction, wave, heat, "
-      "poisson, problem; did you mean cifar10?");
+      "listops, imdb, cifar10-pixels, pathfinder, aan, sotu-pairs, recall, "
+      "copy, convection, reaction, wave, heat, poisson, problem; did you mean "
+      "cifar10?");
 }
 
 TEST(ConfigAgreement, ProbesHaveRoomForWhatIsAsked) {

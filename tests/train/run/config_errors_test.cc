@@ -86,8 +86,9 @@ TEST(ConfigUnknownTask, SuggestsTheNearest) {
             "[config] --set: unknown task \"x\": tasks are fashion-mnist, "
             "mnist, cifar10, images, imagenet, tiny-imagenet, sotu, "
             "brown, text, "
-            "listops, imdb, recall, copy, convection, reaction, wave, heat, "
-            "poisson, problem");
+            "listops, imdb, cifar10-pixels, pathfinder, aan, sotu-pairs, "
+            "recall, copy, convection, reaction, wave, heat, poisson, "
+            "problem");
   EXPECT_EQ(refusal("[task]\nname = 3\n"),
             "[config] a.toml:2:1: task.name is an integer 3, must be a string");
   EXPECT_EQ(
@@ -136,7 +137,7 @@ TEST(ConfigProblems, AllAreToldAtOnce) {
             "  a.toml:4:1: unknown key \"model.foo_bar_baz\": [model] has "
             "name, activation, attention, landmarks, landmark_conv, "
             "landmark_inverse, landmark_scaling, dim, depth, heads, kv_heads, "
-            "mlp, patch, pooling, "
+            "mlp, patch, pooling, head, mask_zeros, "
             "positions, norm, qk_norm, learned_scale, learned_coefficients, "
             "output_norm, output_gate, center_values, decay, short_conv, "
             "window, "

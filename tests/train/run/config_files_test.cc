@@ -48,6 +48,7 @@ TEST(ConfigFiles, HoldTheDefaultsAsTheySay) {
       expected.task.path = "data/tiny-imagenet-200";
     }
     if (task == "problem") expected.task.path = "configs/problems/heat.toml";
+    if (task == "aan") expected.task.path = "data/aan";
     if (task == "text") expected.task.path = "data/my-text.txt";
     EXPECT_EQ(config, expected)
         << testing::PrintToString(config_differences(config, expected));
@@ -63,6 +64,10 @@ const std::vector<std::pair<std::string, std::string>> kColumns = {
     {"sotu", "sotu, brown, text"},
     {"listops", "listops"},
     {"imdb", "imdb"},
+    {"cifar10-pixels", "cifar10-pixels"},
+    {"pathfinder", "pathfinder"},
+    {"aan", "aan"},
+    {"sotu-pairs", "sotu-pairs"},
     {"recall", "recall"},
     {"copy", "copy"},
     {"convection", "convection, reaction, wave, heat, poisson, problem"}};

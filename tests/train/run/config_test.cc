@@ -19,7 +19,7 @@ Config parse(std::string_view text, const std::vector<std::string>& sets = {}) {
 }
 
 TEST(ConfigDefaults, OfEveryTaskAreRight) {
-  ASSERT_EQ(task_names().size(), 19U);
+  ASSERT_EQ(task_names().size(), 23U);
   for (const std::string& name : task_names()) {
     const Config config = default_config(name);
     EXPECT_EQ(config.task.name, name);
@@ -195,7 +195,7 @@ TEST(ConfigFields, HaveASlotEach) {
     std::visit([&](auto* slot) { slots.insert(slot); }, field.slot(config));
   }
   EXPECT_EQ(slots.size(), fields().size());
-  EXPECT_EQ(fields().size(), 19U + 36U + 27U + 15U + 7U);
+  EXPECT_EQ(fields().size(), 20U + 38U + 27U + 15U + 7U);
 }
 
 TEST(ConfigDescribe, ListsWhatTheTaskHeeds) {

@@ -110,6 +110,50 @@ TEST(Models, SizesBesideANameAreRefused) {
             "vit-distilled has \"class\": leave it out");
 }
 
+TEST(Models, ThoseOfLongRangeArena) {
+  EXPECT_EQ(default_config("listops", "lra-small").model.depth, 4);
+  const ModelConfig ours = default_config("pathfinder", "lra").model;
+  EXPECT_EQ(ours.pooling, "mean");
+  EXPECT_EQ(ours.head, "linear");
+  EXPECT_EQ(ours.dim, 64);
+  const ModelConfig published =
+      default_config("pathfinder", "lra-nystromformer").model;
+  EXPECT_EQ(published.pooling, "padded");
+  EXPECT_EQ(published.head, "mlp");
+  EXPECT_TRUE(published.mask_zeros);
+  EXPECT_EQ(published.dropout, 0.1);
+  EXPECT_EQ(published.attention_dropout, 0.1);
+
+  const std::vector<std::string> named = {"task.name=imdb",
+                                          "model.name=lra-nystromformer"};
+  const auto beside = [&](const std::string& set) {
+    return refusal({named[0], named[1], set});
+  };
+  EXPECT_EQ(beside("model.attention=nystrom"), "");
+  EXPECT_EQ(beside("model.attention_dropout=0"), "");
+  EXPECT_EQ(beside("model.pooling=mean"),
+            "[config] --set: model.pooling is \"mean\", but the model "
+            "lra-nystromformer has \"padded\": leave it out");
+  EXPECT_NE(beside("model.head=linear"), "");
+  EXPECT_NE(beside("model.mask_zeros=false"), "");
+  EXPECT_NE(beside("model.positions=rotary"), "");
+  EXPECT_EQ(refusal({"task.name=imdb", "model.name=lra", "model.head=mlp"}),
+            "");
+}
+
+// Its positions are as many as were published.
+TEST(Models, SequencesLongerThanPositionsAreRefused) {
+  const std::string name = "model.name=lra-nystromformer";
+  EXPECT_EQ(refusal({"task.name=imdb", name, "task.context=4096"}), "");
+  EXPECT_EQ(refusal({"task.name=imdb", name, "task.context=4097"}),
+            "[config] --set: model.name is lra-nystromformer, which has 4096 "
+            "positions of imdb, but task.context is 4097");
+  EXPECT_EQ(refusal({"task.name=listops", name, "task.max_length=2049"}),
+            "[config] --set: model.name is lra-nystromformer, which has 2048 "
+            "positions of listops, but task.max_length is 2049");
+  EXPECT_NE(refusal({"task.name=aan", name, "task.context=5000"}), "");
+}
+
 TEST(Models, ImagesSmallerThanAWindowAreRefused) {
   EXPECT_EQ(refusal({"model.name=swin-v2-t"}),
             "[config] --set: model.name is swin-v2-t, whose images have 32 "
