@@ -97,7 +97,8 @@ void add_data_options(CLI::App& app, Options& o) {
 }
 
 void add_quality_options(CLI::App& app, Options& o) {
-  app.add_option("task", o.quality.task, "imdb, listops, ...: of sequences")
+  app.add_option("task", o.quality.task,
+                 "imdb, cifar10-pixels, listops, ...: of sequences")
       ->required();
   app.add_option("--activations", o.quality.arms,
                  "Formulas, softmax first, as `polyattn compare` takes them")

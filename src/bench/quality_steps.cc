@@ -35,7 +35,7 @@ void check_comparable(const run::Config& config) {
                  .heads = model.heads,
                  .mlp = model.mlp,
                  .patch = model.patch,
-                 .pooling = model.pooling,
+                 .pooling = model.pooling == "class" ? "class" : "mean",
                  .initialisation = model.initialisation,
                  .start = model.start,
                  .start_factor = model.start_factor,

@@ -31,6 +31,7 @@ struct Subject {
 };
 
 const Subject kSubjects[] = {
+    {"cifar10-pixels", {"train.steps=2000", "record.evaluate=100"}, 3.0},
     {"imdb",
      {"task.context=4096", "train.steps=2000", "record.evaluate=100"},
      3.0},
@@ -91,6 +92,12 @@ train::ComparePlan make_plan(const Options& options) {
   if ((task->kind & run::kSequences) == 0) {
     throw base::UsageError(fmt::format(
         "time-to-quality: {} is no task of sequences", options.quality.task));
+  }
+  if ((task->kind & run::kPairs) != 0) {
+    throw base::UsageError(fmt::format(
+        "time-to-quality: {} has pairs, which the model in PyTorch does not "
+        "read",
+        options.quality.task));
   }
   plan.base.train.threads = 1;
   plan.arms = run::parse_arms({options.quality.arms}, plan.base);

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import polyattn
 
@@ -20,13 +21,15 @@ pytestmark = pytest.mark.skipif(
     reason=f"no program {PROGRAM} (POLYATTN names another): this build has no CLI",
 )
 
-# Short expressions, so that batches have padding; weights decay and gradients are
-# clipped, so that these are compared too.
-SETTINGS = (
+# Short expressions, so that batches have padding.
+EXPRESSIONS = (
     "task.min_length=8",
     "task.max_length=40",
     "task.train_count=3000",
     "task.test_count=100",
+)
+# Weights decay and gradients are clipped, so that these are compared too.
+SETTINGS = (
     "task.validation=0.1",
     "train.batch=16",
     f"train.steps={STEPS}",
@@ -53,13 +56,15 @@ def done(*words):
     return ended.stdout
 
 
-def sets(*more):
-    return [word for text in (*SETTINGS, *more) for word in ("--set", text)]
+def sets(*more, task="listops"):
+    own = EXPRESSIONS if task == "listops" else ()
+    return [word for text in (*own, *SETTINGS, *more) for word in ("--set", text)]
 
 
-def prepare(folder, *more, batches=STEPS):
-    words = ("--batches", batches, "--repeats", 1, "--out", folder, *sets(*more))
-    done(PROGRAM, "bench", "time-to-quality", "listops", "--prepare", *words)
+def prepare(folder, *more, batches=STEPS, task="listops"):
+    words = ("--batches", batches, "--repeats", 1, "--out", folder)
+    words += tuple(sets(*more, task=task))
+    done(PROGRAM, "bench", "time-to-quality", task, "--prepare", *words)
     return folder / "steps.safetensors"
 
 
@@ -69,24 +74,45 @@ def pytorch(steps, folder, *words):
     return json.loads(path.read_text())
 
 
-def ours(folder, *more):
-    words = ("--threads", 1, "--out", folder / "run", *sets(*more))
-    done(PROGRAM, "train", "--task", "listops", *words)
+def ours(folder, *more, task="listops"):
+    words = ("--threads", 1, "--out", folder / "run", *sets(*more, task=task))
+    done(PROGRAM, "train", "--task", task, *words)
     records = (folder / "run" / "metrics.jsonl").read_text().splitlines()
     found = [json.loads(line) for line in records]
     return [record["loss"] for record in found if record["kind"] == "train"]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "class"])
-def test_losses_agree_step_by_step(tmp_path, pooling):
+def small_images(folder):
+    """Files of idx, as of MNIST: images of 8 x 8 pixels, brighter from class to class."""
+    draw = torch.Generator().manual_seed(4)
+    folder.mkdir()
+    for part, count in (("train", 1000), ("t10k", 50)):
+        labels = torch.randint(10, (count,), generator=draw)
+        noise = torch.randint(60, (count, 8, 8), generator=draw)
+        pixels = noise + 15 * labels[:, None, None]
+        sizes = b"".join(n.to_bytes(4, "big") for n in (count, 8, 8))
+        images = b"\0\0\x08\x03" + sizes + bytes(pixels.flatten().tolist())
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(images)
+        head = b"\0\0\x08\x01" + sizes[:4]
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(head + bytes(labels.tolist()))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "task, pooling",
+    [("listops", "mean"), ("listops", "class"), ("cifar10-pixels", "mean")],
+)
+def test_losses_agree_step_by_step(tmp_path, task, pooling):
     """Both compute in f32, whose noise PyTorch's own model shows against f64: of 50
     steps the largest so far, and of a loss itself half a unit in its last place (2^-23
     of losses from 2 to 4). Two such programs differ by no more than a few times that."""
-    setting = f"model.pooling={pooling}"
-    steps = prepare(tmp_path, setting)
+    settings = [f"model.pooling={pooling}"]
+    if task == "cifar10-pixels":
+        settings.append(f"task.path={small_images(tmp_path / 'images')}")
+    steps = prepare(tmp_path, *settings, task=task)
     single = pytorch(steps, tmp_path)["losses"][:STEPS]
     double = pytorch(steps, tmp_path, "--double")["losses"][:STEPS]
-    losses = ours(tmp_path, setting)
+    losses = ours(tmp_path, *settings, task=task)
     assert len(losses) == len(single) == len(double) == STEPS
     assert double[-1] < double[0] - 0.01  # something was learned
     noise = 2.0**-23
@@ -153,6 +179,11 @@ def test_from_runs_to_the_table(tmp_path):
         (["listops", "--set", "task.validation=0"], "task.validation is 0"),
         (["listops", "--activations", "x/N,softmax"], "softmax comes first"),
         (["listops", "--set", "model.norm=rms"], "only the plain layers"),
+        (
+            ["listops", "--set", "model.head=mlp", "--set", "model.pooling=padded"],
+            'model.pooling is "padded", not "mean"; model.head is "mlp"',
+        ),
+        (["sotu-pairs"], "sotu-pairs has pairs"),
         (["listops", "--set", "model.dropout=0.1"], "model.dropout is 0.1, not 0"),
     ],
 )
