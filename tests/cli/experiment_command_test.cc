@@ -91,7 +91,9 @@ TEST_F(Experimenting, RunsWhatTheProjectAsks) {
   for (const auto& [experiment, comparison] :
        {std::pair{"scaled-polynomials", "fashion-mnist"},
         std::pair{"scaled-polynomials", "listops"},
-        std::pair{"length-generalisation", "recall"}}) {
+        std::pair{"length-generalisation", "recall"},
+        std::pair{"long-range-arena", "listops"},
+        std::pair{"long-range-arena", "pathfinder"}}) {
     SCOPED_TRACE(std::string(experiment) + ' ' + comparison);
     ASSERT_EQ(
         run({"experiment", "run", experiment, "--quick", "--only", comparison,
