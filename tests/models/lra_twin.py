@@ -1,16 +1,19 @@
 """Nystromformer's models for Long Range Arena in plain torch functions, from
-weights by its names, with softmax attention."""
+weights by its names, with softmax attention or its own."""
 
+import nystrom_twin
 import torch
 import torch.nn.functional as F
 
 # Small, but for what the shapes of its tables decide.
 SIZES = {"lra_text": dict(vocabulary=40, positions=24, classes=3, towers=1),
-         "lra_retrieval": dict(vocabulary=40, positions=24, classes=2, towers=2)}
+         "lra_retrieval": dict(vocabulary=40, positions=24, classes=2, towers=2),
+         "lra_nystrom": dict(vocabulary=40, positions=24, classes=3, towers=2,
+                             landmarks=4, conv=5)}
 DIM, HIDDEN, DEPTH, HEADS = 32, 48, 2, 4
 
 
-def shapes(vocabulary, positions, classes, towers):
+def shapes(vocabulary, positions, classes, towers, conv=0, **_):
     shapes = {
         "model.embeddings.word_embeddings.weight": (vocabulary, DIM),
         "model.embeddings.position_embeddings.weight": (positions, DIM)}
@@ -28,6 +31,8 @@ def shapes(vocabulary, positions, classes, towers):
         norm(name + ".norm2")
         for part in ("W_q", "W_k", "W_v", "ff"):
             linear(f"{name}.mha.{part}", DIM, DIM)
+        if conv > 0:
+            shapes[name + ".mha.attn.conv.weight"] = (HEADS, 1, conv, 1)
         linear(name + ".mlpblock.0", HIDDEN, DIM)
         linear(name + ".mlpblock.3", DIM, HIDDEN)
     norm("model.norm")
@@ -51,19 +56,25 @@ def tokens(vocabulary, positions, towers, **_):
     return rows, lengths
 
 
-def attention(w, name, x, mask):
+def attention(w, name, x, mask, landmarks):
     def project(part):
         rows = F.linear(x, w[f"{name}.{part}.weight"], w[f"{name}.{part}.bias"])
         return rows.unflatten(-1, (HEADS, -1)).transpose(1, 2)
 
     q, k, v = project("W_q"), project("W_k"), project("W_v")
+    if landmarks > 0:
+        conv = w[name + ".attn.conv.weight"]
+        out = nystrom_twin.nystrom(q, k, v, mask, conv, landmarks,
+                                   nystrom_twin.softmax)
+        return F.linear(out.transpose(1, 2).flatten(2), w[name + ".ff.weight"],
+                        w[name + ".ff.bias"])
     scores = q @ k.transpose(-1, -2) / (DIM // HEADS) ** 0.5
     scores = scores - 1e6 * (1 - mask[:, None, None])
     out = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
     return F.linear(out, w[name + ".ff.weight"], w[name + ".ff.bias"])
 
 
-def features(w, rows):
+def features(w, rows, landmarks):
     def norm(name, x):
         return F.layer_norm(x, (DIM,), w[name + ".weight"], w[name + ".bias"])
 
@@ -72,7 +83,8 @@ def features(w, rows):
     x = w["model.embeddings.word_embeddings.weight"][rows] + places
     for i in range(DEPTH):
         name = f"model.transformer_{i}"
-        x = x + attention(w, name + ".mha", norm(name + ".norm1", x), mask)
+        x = x + attention(w, name + ".mha", norm(name + ".norm1", x), mask,
+                          landmarks)
         y = F.linear(norm(name + ".norm2", x), w[name + ".mlpblock.0.weight"],
                      w[name + ".mlpblock.0.bias"])
         x = x + F.linear(F.gelu(y), w[name + ".mlpblock.3.weight"],
@@ -80,8 +92,8 @@ def features(w, rows):
     return (norm("model.norm", x) * mask[:, :, None]).mean(1)
 
 
-def logits(w, rows, towers, **_):
-    x = features(w, rows)
+def logits(w, rows, towers, landmarks=0, **_):
+    x = features(w, rows, landmarks)
     if towers == 2:
         a, b = x[0::2], x[1::2]
         x = torch.cat([a, b, a * b, a - b], 1)

@@ -304,8 +304,9 @@ TEST(PublicWeights, Pinn) {
 // Nystromformer's, in a file of torch.save with more in it than the weights.
 TEST(PublicWeights, Lra) {
   const torch::NoGradGuard no_grad;
-  for (const auto& [name, classes, towers] :
-       {std::tuple("lra_text", 3, 1), {"lra_retrieval", 2, 2}}) {
+  for (const auto& [name, classes, towers] : {std::tuple("lra_text", 3, 1),
+                                              {"lra_retrieval", 2, 2},
+                                              {"lra_nystrom", 3, 2}}) {
     SCOPED_TRACE(name);
     const std::string base = name;
     const NamedTensors io = load_tensors(folder() / (base + "_io.safetensors"));
@@ -313,6 +314,9 @@ TEST(PublicWeights, Lra) {
     options.vocabulary(40).context(24).classes(classes).towers(towers);
     options.head("mlp").pooling("padded").mask_zeros(true);
     options.block().mlp().hidden(48);
+    if (base == "lra_nystrom") {
+      options.block().nystrom(nn::NystromOptions().landmarks(4).conv(5));
+    }
     SequenceClassifier model(options);
     load_lra(model, load_tensors(folder() / (base + ".pth")));
     model->eval();
