@@ -97,8 +97,11 @@ int EvalCommand::run() {
     return base::kExitDone;
   }
   std::string text =
-      fmt::format("{} on {}, {} {} examples: loss {:.4f}", result.activation,
-                  result.task, result.count, split_, found.loss);
+      fmt::format("{} on {}, {} {} examples: loss {}", result.activation,
+                  result.task, result.count, split_,
+                  // Of an equation it becomes small.
+                  found.relative_l2 ? fmt::format("{:.3g}", found.loss)
+                                    : fmt::format("{:.4f}", found.loss));
   if (found.bits_per_byte) {
     text += fmt::format(", {:.4f} bits per byte", *found.bits_per_byte);
   }

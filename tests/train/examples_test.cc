@@ -67,7 +67,13 @@ TEST(ImageExamples, LimitsLeaveTheFirstOnes) {
 std::shared_ptr<const TaskData> held_out(
     const std::shared_ptr<const TaskData>& data, double share) {
   TaskData parts = *data;
-  std::visit([&](auto& splits) { data::hold_out(splits, share); }, parts);
+  std::visit(
+      [&](auto& splits) {
+        if constexpr (requires { data::hold_out(splits, share); }) {
+          data::hold_out(splits, share);
+        }
+      },
+      parts);
   return std::make_shared<const TaskData>(std::move(parts));
 }
 

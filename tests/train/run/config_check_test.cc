@@ -509,6 +509,19 @@ TEST(ConfigAgreement, LengthsAreNumbersThatTheModelCanRead) {
   EXPECT_NE(refusal("listops", {"record.lengths=128"}), "");
 }
 
+TEST(ConfigAgreement, LbfgsIsForEquations) {
+  EXPECT_EQ(refusal("cifar10", {"train.optimizer=lbfgs"}),
+            "[config] --set: train.optimizer means nothing to the task cifar10 "
+            "(only to convection, reaction, wave, heat, poisson, problem): "
+            "leave it out");
+  EXPECT_EQ(refusal("wave", {"train.history_size=20"}), "");
+  EXPECT_EQ(refusal("wave", {"train.adam_steps=20", "train.lr=1e-4"}), "");
+  EXPECT_EQ(refusal("wave", {"train.optimizer=adamw", "train.ema=0.9"}), "");
+  EXPECT_EQ(refusal("wave", {"train.ema=0.9"}),
+            "[config] --set: train.ema is 0.9, but train.optimizer is lbfgs, "
+            "which needs the same loss in every step: leave it at 0.0");
+}
+
 TEST(ConfigAgreement, EquationsHeedWhatTheirModelsHave) {
   EXPECT_EQ(refusal("wave", {"task.points=11", "model.dim=16"}), "");
   EXPECT_EQ(refusal("wave", {"task.points=2"}),
