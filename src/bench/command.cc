@@ -18,6 +18,7 @@
 #include "bench/data_bench.h"
 #include "bench/linear.h"
 #include "bench/nystrom_bench.h"
+#include "bench/scaling.h"
 #include "bench/time_to_quality.h"
 #include "bench/torch_bench.h"
 #include "cli/program.h"
@@ -54,8 +55,10 @@ const Benchmark kBenchmarks[] = {
      "  polyattn bench --activation softmax --activation 'x^4/sum' --length "
      "512,2048 --causal first\n"
      "  polyattn bench --op forward --dtype f32,bf16 --width 128 --json "
-     "out.json\n",
+     "out.json\n"
+     "  polyattn bench --only H=192 --threads 1     # short sequences\n",
      [](CLI::App& app, Options& options) {
+       add_only_option(app, options);
        add_grid_options(app, options);
        add_run_options(app, options);
      }},
@@ -71,6 +74,13 @@ const Benchmark kBenchmarks[] = {
        add_longest_option(app, options);
        add_capability_option(app, options);
        add_run_options(app, options, {.threads = "1", .rounds = 5});
+     }},
+    {"scaling", "What the cut into tasks leaves of 2 to 256 workers",
+     "  polyattn bench scaling --only causal\n",
+     [](CLI::App& app, Options& options) {
+       add_only_option(app, options);
+       add_longest_option(app, options);
+       add_scaling_options(app, options);
      }},
     {"data", "Images decoded and augmented, against what a model takes",
      "  polyattn bench data --workers 1\n", add_data_options},
@@ -183,6 +193,11 @@ int run_chosen(const CLI::App& chosen, Options& options) {
   }
   if (chosen.get_name() == "time-to-quality") {
     return run_time_to_quality(options, machine);
+  }
+  if (chosen.get_name() == "scaling") {
+    const auto rows = bench_scaling(options);
+    print(options, machine + "\n" + scaling_text(rows), scaling_json(rows));
+    return base::kExitDone;
   }
   if (chosen.get_name() == "nystrom") {
     const NystromStudy study = bench_nystrom(options);

@@ -53,7 +53,8 @@ void add_grid_options(CLI::App& app, Options& o) {
                  "dense (default), linear, or auto: what the planner takes")
       ->check(CLI::IsMember({"dense", "linear", "auto"}));
   for (CLI::Option* option : app.get_options()) {
-    if (option != app.get_help_ptr()) option->group(kGrid);
+    if (option != app.get_help_ptr() && option->get_name() != "--only")
+      option->group(kGrid);
   }
 }
 
@@ -144,6 +145,14 @@ void add_run_options(CLI::App& app, Options& o, const RunDefaults& defaults) {
   app.add_option("--min-time", o.min_time,
                  "Seconds for a case in a round; default 0.05")
       ->check(between(0.0, 3600.0));
+  add_seed_option(app, o);
+}
+
+void add_scaling_options(CLI::App& app, Options& o) {
+  app.add_flag("--quick", o.quick, "Time each call once");
+  app.add_option("--repeats", o.repeats,
+                 "Calls, of whose tasks the least time counts; default 3")
+      ->check(between(1, 1000));
   add_seed_option(app, o);
 }
 

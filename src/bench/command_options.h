@@ -31,6 +31,7 @@ struct RunDefaults {
 void add_run_options(CLI::App& app, Options& options,
                      const RunDefaults& defaults = {});
 // --seed alone.
+void add_scaling_options(CLI::App& app, Options& options);
 void add_seed_option(CLI::App& app, Options& options);
 void add_json_option(CLI::App& app, Options& options);
 

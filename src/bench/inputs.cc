@@ -49,7 +49,7 @@ CaseRunner::CaseRunner(const BenchCase& c, std::uint64_t seed)
     dv_ = Array(c.dtype, {c.b, c.g, c.m, c.e});
     std::vector<std::byte> once(
         attention_forward_workspace(inputs(), config(), workers));
-    run_forward(once);
+    run_forward(once, parallel_);
     workspace_size_ = attention_backward_workspace(inputs(), config(), workers);
   } else {
     workspace_size_ = attention_forward_workspace(inputs(), config(), workers);
@@ -79,23 +79,26 @@ std::int64_t CaseRunner::row_bytes() const {
   return static_cast<std::int64_t>(rows_.size() * sizeof(RowState));
 }
 
-void CaseRunner::run() {
+void CaseRunner::run() { run(parallel_); }
+
+void CaseRunner::run(Parallel& parallel) {
   if (case_.op == Op::kForward) {
-    run_forward({workspace_.get(), workspace_size_});
+    run_forward({workspace_.get(), workspace_size_}, parallel);
   } else {
-    run_backward();
+    run_backward(parallel);
   }
 }
 
-void CaseRunner::run_forward(std::span<std::byte> workspace) {
+void CaseRunner::run_forward(std::span<std::byte> workspace,
+                             Parallel& parallel) {
   attention_forward(inputs(), config(), {o_.tensor(), rows_, stats_}, workspace,
-                    parallel_);
+                    parallel);
 }
 
-void CaseRunner::run_backward() {
+void CaseRunner::run_backward(Parallel& parallel) {
   attention_backward(inputs(), config(), {d_o_.tensor(), o_.tensor(), rows_},
                      gradients(), {workspace_.get(), workspace_size_},
-                     parallel_);
+                     parallel);
 }
 
 }  // namespace polyattn::bench

@@ -41,6 +41,8 @@ class CaseRunner {
 
   // The operation, once.
   void run();
+  // With other workers; `parallel` has no more of them than the case.
+  void run(Parallel& parallel);
 
   const BenchCase& bench_case() const { return case_; }
   AttentionInputs inputs() const;
@@ -54,8 +56,8 @@ class CaseRunner {
   std::int64_t row_bytes() const;
 
  private:
-  void run_forward(std::span<std::byte> workspace);
-  void run_backward();
+  void run_forward(std::span<std::byte> workspace, Parallel& parallel);
+  void run_backward(Parallel& parallel);
 
   BenchCase case_;
   DefaultParallel parallel_;

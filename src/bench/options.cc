@@ -127,8 +127,20 @@ std::vector<int> thread_counts(const Options& options, int hardware_threads) {
 std::vector<Figure> select_figures(const Options& options, int hardware_threads,
                                    double memory_bytes) {
   const std::vector<int> threads = thread_counts(options, hardware_threads);
-  if (options.grid) return grid_figures(options, threads, memory_bytes);
-  return options.quick ? quick_figures(threads) : standard_figures(threads);
+  if (options.grid) {
+    if (!options.only.empty())
+      throw base::UsageError("--only is for the table of goals");
+    return grid_figures(options, threads, memory_bytes);
+  }
+  std::vector<Figure> figures =
+      options.quick ? quick_figures(threads) : standard_figures(threads);
+  std::erase_if(figures, [&](const Figure& figure) {
+    return figure.name.find(options.only) == std::string::npos;
+  });
+  if (figures.empty())
+    throw base::UsageError(
+        fmt::format("--only {}: no row has this in its name", options.only));
+  return figures;
 }
 
 RunOptions run_options(const Options& options) {

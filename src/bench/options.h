@@ -44,8 +44,10 @@ struct Options {
 
   // Of torch, train and linear.
   std::vector<std::string> capabilities;  // empty: default_capabilities()
-  std::string only;  // of torch and train: rows whose name contains this
-  std::optional<std::int64_t> longest;  // of linear: shorten what is longer
+  // Of core, torch, train and scaling: rows whose name contains this.
+  std::string only;
+  // Of linear and scaling: shorten what is longer.
+  std::optional<std::int64_t> longest;
 
   QualityOptions quality;
 

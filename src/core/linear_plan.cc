@@ -120,7 +120,10 @@ std::string linear_obstacle(const Problem& p) {
 }
 
 LinearPlan plan_linear(const Problem& p, int panel, int states) {
+  // Each group of features reads all tokens again; a block of tokens is as good
+  // as the whole.
   constexpr std::int64_t kWantedTasks = 8;
+  constexpr std::int64_t kWantedBlocks = 256;
   constexpr std::int64_t kStateBytes = 32 << 20;
   constexpr std::int64_t kRoundTokens = 2304;
   constexpr std::int64_t kLeastGroup = 2 * kFeatureBlock;
@@ -154,7 +157,7 @@ LinearPlan plan_linear(const Problem& p, int panel, int states) {
       ceil_div(ceil_div(plan.features, groups), kFeatureBlock) * kFeatureBlock;
   plan.groups = std::max<std::int64_t>(
       plan.group > 0 ? ceil_div(plan.features, plan.group) : 1, 1);
-  const std::int64_t blocks = ceil_div(2 * kWantedTasks, plan.slots);
+  const std::int64_t blocks = ceil_div(kWantedBlocks, plan.slots);
   plan.block = ceil_div(ceil_div(longest, blocks), kStripTokens) * kStripTokens;
   return plan;
 }

@@ -50,8 +50,14 @@ TEST(StandardFigures, CoverTheTable) {
              f.subject.d == d && f.goal.has_value();
     });
   };
-  for (const std::int64_t n : {384, 4096, 65, 196}) {
+  for (const std::int64_t n : {384, 4096}) {
     EXPECT_EQ(with(Measure::kSgemmRatio, Op::kForward, n, 64), 2) << n;
+  }
+  // From memory and in the cache.
+  for (const std::int64_t n : {49, 65, 197}) {
+    for (const Op op : {Op::kForward, Op::kBackward}) {
+      EXPECT_EQ(with(Measure::kSgemmRatio, op, n, 64), 4) << n;
+    }
   }
   // Cubic and softmax.
   EXPECT_EQ(with(Measure::kSgemmRatio, Op::kForward, 1024, 64), 4);
@@ -108,6 +114,23 @@ TEST(SelectFigures, QuickIsShort) {
   EXPECT_FALSE(few.empty());
   EXPECT_LT(few.size(), all.size() / 3);
   EXPECT_LT(run_options(options).rounds.rounds, run_options({}).rounds.rounds);
+}
+
+TEST(SelectFigures, OnlyTakesRowsByName) {
+  Options options;
+  options.threads = {1};
+  options.only = "H=192";
+  const auto figures = select_figures(options, 2, 0);
+  ASSERT_EQ(figures.size(), 6U);
+  for (const Figure& f : figures) {
+    const bool forward = f.subject.op == Op::kForward;
+    EXPECT_EQ(f.subject.h, 192);
+    EXPECT_EQ(f.goal.value().value, forward ? 0.85 : 0.75) << f.name;
+  }
+  options.only = "H=193";
+  EXPECT_THROW(select_figures(options, 2, 0), base::UsageError);
+  options.grid = true;
+  EXPECT_THROW(select_figures(options, 2, 0), base::UsageError);
 }
 
 TEST(SelectFigures, GridIsTheProductOfTheLists) {
