@@ -1,6 +1,7 @@
 // The names of Swin's weights elsewhere.
 #include <functional>
 
+#include "models/join_projections.h"
 #include "nn/windows.h"
 #include "polyattn/models/swin.h"
 
@@ -67,6 +68,26 @@ Mapping swin_mapping(const SwinOptions& options, const SwinNames& names) {
   return mapping;
 }
 
+// Version 2 has biases of q and v there and none of k, which ours does not read
+// either.
+NamedTensors with_joint_biases(const SwinOptions& options,
+                               const NamedTensors& tensors,
+                               const SwinNames& names) {
+  NamedTensors joint = tensors;
+  for (std::size_t s = 0; s < options.depths().size(); ++s) {
+    for (std::int64_t i = 0; i < options.depths()[s]; ++i) {
+      const std::string attn = names.block(s, i) + ".attn.";
+      const auto q = joint.find(attn + "q_bias");
+      if (q == joint.end()) continue;  // which loading then says
+      joint[attn + "k_bias"] = torch::zeros_like(q->second);
+      join_projections(joint,
+                       {attn + "q_bias", attn + "k_bias", attn + "v_bias"},
+                       attn + "qkv.bias");
+    }
+  }
+  return joint;
+}
+
 }  // namespace
 
 void load_torchvision(Swin& model, const NamedTensors& tensors) {
@@ -89,8 +110,6 @@ void load_torchvision(Swin& model, const NamedTensors& tensors) {
 }
 
 void load_timm(Swin& model, const NamedTensors& tensors) {
-  TORCH_CHECK(model->options.version() == 1, "[load_timm] Swin version ",
-              model->options.version(), " != 1, of which it knows the names");
   const auto layer = [](std::size_t i) {
     return "layers." + std::to_string(i);
   };
@@ -110,8 +129,12 @@ void load_timm(Swin& model, const NamedTensors& tensors) {
           [&](std::size_t s) {
             return layer(at_end ? s : s + 1) + ".downsample";
           }};
-  load_mapped("load_timm", *model, tensors,
-              swin_mapping(model->options, names));
+  const SwinOptions& options = model->options;
+  load_mapped("load_timm", *model,
+              options.version() == 1
+                  ? tensors
+                  : with_joint_biases(options, tensors, names),
+              swin_mapping(options, names));
 }
 
 }  // namespace polyattn::models

@@ -161,8 +161,10 @@ TEST(PublicWeights, TorchvisionSwin) {
 }
 
 // From torchvision's names: `shift` is 1 where the merging is counted with the
-// stage behind it, as in timm, and 0 in the files that came with the paper.
-NamedTensors with_names_of_timm(const NamedTensors& tensors, int shift) {
+// stage behind it, as in timm, and 0 in the files that came with the paper. Of
+// version 2 biases are apart.
+NamedTensors with_names_of_timm(const NamedTensors& tensors, int shift,
+                                bool biases_apart) {
   NamedTensors theirs;
   for (const auto& [name, tensor] : tensors) {
     std::string key = name;
@@ -178,25 +180,38 @@ NamedTensors with_names_of_timm(const NamedTensors& tensors, int shift) {
       replace("features." + std::to_string(2 * s + 2) + '.',
               "layers." + std::to_string(s + shift) + ".downsample.");
     }
-    replace("mlp.0", "mlp.fc1");
-    replace("mlp.3", "mlp.fc2");
+    replace(".mlp.0", ".mlp.fc1");
+    replace(".mlp.3", ".mlp.fc2");
     if (shift == 1) replace("head.", "head.fc.");
     theirs[key] = tensor;
+    if (!biases_apart || !key.ends_with("qkv.bias")) continue;
+    const auto parts = tensor.chunk(3);
+    theirs.erase(key);
+    replace("qkv.bias", "");
+    theirs[key + "q_bias"] = parts[0];
+    theirs[key + "v_bias"] = parts[2];
   }
   if (shift == 0) theirs["layers.0.blocks.1.attn_mask"] = torch::zeros({1});
   return theirs;
 }
 
 TEST(PublicWeights, SwinByTheNamesOfTimm) {
-  const NamedTensors tensors = load_tensors(folder() / "swin1.safetensors");
-  for (const int shift : {0, 1}) {
-    SCOPED_TRACE(shift);
-    const NamedTensors theirs = with_names_of_timm(tensors, shift);
-    ASSERT_TRUE(theirs.contains(shift == 1 ? "layers.2.downsample.norm.bias"
-                                           : "layers.0.downsample.norm.bias"));
-    Swin model = small_swin(1);
-    load_timm(model, theirs);
-    expect_swin_logits(model, 1);
+  for (const std::int64_t version : {1, 2}) {
+    const NamedTensors tensors = load_tensors(
+        folder() / ("swin" + std::to_string(version) + ".safetensors"));
+    for (const int shift : {0, 1}) {
+      SCOPED_TRACE(testing::Message() << version << ' ' << shift);
+      NamedTensors theirs = with_names_of_timm(tensors, shift, version == 2);
+      ASSERT_TRUE(theirs.contains(shift == 1
+                                      ? "layers.2.downsample.norm.bias"
+                                      : "layers.0.downsample.norm.bias"));
+      Swin model = small_swin(version);
+      load_timm(model, theirs);
+      expect_swin_logits(model, version);
+      theirs.erase(version == 1 ? "layers.0.blocks.0.attn.qkv.bias"
+                                : "layers.0.blocks.0.attn.v_bias");
+      EXPECT_THROW(load_timm(model, theirs), models::WeightsError);
+    }
   }
 }
 

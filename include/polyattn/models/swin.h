@@ -168,8 +168,10 @@ TORCH_MODULE(Swin);
 // Weights under the names of torchvision's SwinTransformer.
 void load_torchvision(Swin& model, const NamedTensors& tensors);
 
-// Version 1 under the names of timm, and of the files that came with the paper,
-// which have the merging at the end of a stage and not at its beginning.
+// Under the names of timm, and of the files that came with the papers, which
+// have the merging at the end of a stage and not at its beginning. Of version 2
+// not those whose windows grew after a first training (`12to16`): their offsets
+// are counted in windows of before.
 void load_timm(Swin& model, const NamedTensors& tensors);
 
 }  // namespace polyattn::models
