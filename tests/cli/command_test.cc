@@ -75,7 +75,7 @@ TEST(Command, UsageErrorsEndWithTwo) {
         "bench --threads 0",
         "bench --causal middle",
         "bench --heads 4 --kv-heads 3",
-        "bench --only softmax",
+        "bench --only nonsense",
         "bench sideways",
         "bench core --capability avx2",
         "bench torch --capability sse2",
