@@ -85,7 +85,7 @@ class PairSums {
   // first products over what is there: nothing has to be cleared.
   bool overwritten() const {
     return call_.plan.chunks == 1 && p_.causal == Causal::kNone &&
-           !p_.windowed() && seq_.n > 0 && seq_.m > 0;
+           !p_.windowed() && Group() > 0 && seq_.n > 0 && seq_.m > 0;
   }
 
   // The part of a chunk of queries and a chunk of keys.
