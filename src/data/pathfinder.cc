@@ -57,7 +57,8 @@ void draw(std::vector<std::uint8_t>& image, const Pixels& pixels,
     for (std::int64_t x = pixels.first_x; x <= pixels.last_x; ++x) {
       const double light = std::min(1.0, contrast * coverage(x, y, shape));
       auto& pixel = image[static_cast<std::size_t>(y * kPathfinderSide + x)];
-      pixel = std::max(pixel, static_cast<std::uint8_t>(kWhite * light + 0.5));
+      const auto level = std::lround(kWhite * light);
+      pixel = std::max(pixel, static_cast<std::uint8_t>(level));
     }
   }
 }
