@@ -132,7 +132,7 @@ class TestFamilies:
         write_config(run, model=dict(name="resnet"))
         message = refusal(run)
         assert "model.name is 'resnet', a family that polyattn.models" in message
-        assert "(only vit, deit, swin, xcit, gpt, classifier)" in message
+        assert "(only vit, deit, swin, xcit, gpt, classifier, lra)" in message
         assert "polyattn eval" in message
 
 
