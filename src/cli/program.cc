@@ -52,6 +52,11 @@ void refuse_octal(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(every)) refuse_octal(*command);
 }
 
+// libtorch's errors end with the frames of the stack, which tell users nothing.
+std::string without_frames(const std::string& message) {
+  return message.substr(0, message.find("\nException raised from "));
+}
+
 }  // namespace
 
 std::string checked_target() {
@@ -120,7 +125,7 @@ int run_program(const std::string& program, const std::function<int()>& work) {
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; try smaller shapes", base::kExitFailure);
   } catch (const std::exception& error) {
-    return refuse(error.what(), base::kExitFailure);
+    return refuse(without_frames(error.what()), base::kExitFailure);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,20 @@ TEST(Arguments, OthersMayBeginWithZero) {
   EXPECT_EQ(Parsed("--list", "0,10").list, (std::vector<std::int64_t>{0, 10}));
   EXPECT_EQ(Parsed("--rate", "0.5").rate, 0.5);
   EXPECT_EQ(Parsed("--name", "010").text, "010");
+}
+
+// As libtorch's errors have them.
+TEST(Program, SaysNothingOfFrames) {
+  testing::internal::CaptureStderr();
+  const int code = run_program("polyattn", []() -> int {
+    throw std::runtime_error(
+        "[Gpt] too long\nException raised from forward at gpt.cc:1 (most "
+        "recent "
+        "call first):\nframe #0: main");
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "polyattn: [Gpt] too long\n");
+  EXPECT_EQ(code, base::kExitFailure);
 }
 
 }  // namespace program_test
