@@ -69,8 +69,10 @@ const Benchmark kBenchmarks[] = {
     {"train", "Steps of training against libtorch",
      "  polyattn bench train --only ViT\n", add_torch_options},
     {"linear", "Attention in linear time, decoding and the planner",
-     "  polyattn bench linear --longest 16384\n",
+     "  polyattn bench linear --longest 16384\n"
+     "  polyattn bench linear --only 'time a token'     # decoding\n",
      [](CLI::App& app, Options& options) {
+       add_only_option(app, options);
        add_longest_option(app, options);
        add_capability_option(app, options);
        add_run_options(app, options, {.threads = "1", .rounds = 5});

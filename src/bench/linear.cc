@@ -83,10 +83,14 @@ std::vector<Task> linear_tasks(const Options& options) {
   std::vector<Task> tasks;
   for (const int count : threads) {
     for (const Task& task : tasks_of(options, count)) {
+      if (task.name.find(options.only) == std::string::npos) continue;
       tasks.push_back(task);
       tasks.back().name += fmt::format(", threads: {}", count);
     }
   }
+  if (tasks.empty())
+    throw base::UsageError(
+        fmt::format("--only {}: no row has this in its name", options.only));
   return tasks;
 }
 

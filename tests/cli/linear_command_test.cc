@@ -55,7 +55,7 @@ TEST_F(LinearCommand, UsageErrorsEndWithTwo) {
                                 "bench linear --torch",
                                 "bench linear --calibrate",
                                 "bench linear --length 8",
-                                "bench linear --only x",
+                                "bench linear --only nonsense",
                                 "bench --longest 8",
                                 "bench linear --longest 0",
                                 "bench calibrate --width 8",
